@@ -11,6 +11,7 @@
 #include "data/image_folder.h"
 #include "data/record_dataset.h"
 #include "data/synthetic.h"
+#include "data/synthetic_faces.h"
 
 namespace ringlet::data {
 
@@ -30,19 +31,34 @@ const std::vector<NamedDataset>& named_datasets() {
       {.name = kCifar10Name,
        .help = "its binary version, in --data-dir",
        .needs = DataNeeds::files,
-       .open = [](const OpenOptions& o) { return load_cifar10(o.directory); }}};
+       .open = [](const OpenOptions& o) { return load_cifar10(o.directory); }},
+      {.name = kSyntheticFacesName,
+       .help = "drawn pictures of C identities",
+       .parameter = "C",
+       .needs = DataNeeds::sizes,
+       .open = [](const OpenOptions& o) {
+         SyntheticFacesOptions faces{.train = o.synthetic_train,
+                                     .test = o.synthetic_test,
+                                     .seed = o.synthetic_seed,
+                                     .stop_requested = o.stop_requested};
+         if (o.pictures.image_size > 0) faces.image_size = o.pictures.image_size;
+         return make_synthetic_faces(o.parameter, faces);
+       }}};
   return known;
 }
 
 std::vector<std::string> dataset_names(const std::vector<NamedDataset>& known) {
   std::vector<std::string> names;
-  for (const NamedDataset& dataset : known) names.push_back(dataset.name);
+  for (const NamedDataset& dataset : known) {
+    names.push_back(dataset.name + (dataset.parameter.empty() ? "" : ":" + dataset.parameter));
+  }
   return names;
 }
 
 const NamedDataset* find_dataset(const std::string& name, const std::vector<NamedDataset>& known) {
   const auto found = std::find_if(known.begin(), known.end(), [&](const NamedDataset& dataset) {
-    return dataset.name == name;
+    if (dataset.parameter.empty()) return dataset.name == name;
+    return name.starts_with(dataset.name + ":") && name.size() > dataset.name.size() + 1;
   });
   return found == known.end() ? nullptr : &*found;
 }
@@ -55,6 +71,11 @@ bool is_dataset(const std::string& name, const std::vector<NamedDataset>& known)
 
 bool is_picture_folder(const std::string& name) {
   return is_record_file(name) || (!has_idx_files(name) && has_image_folders(name));
+}
+
+bool takes_image_size(const std::string& name) {
+  const NamedDataset* named = find_dataset(name);
+  return named != nullptr ? named->name == kSyntheticFacesName : is_picture_folder(name);
 }
 
 namespace {
@@ -78,7 +99,11 @@ Splits open_dataset(const std::string& name, const OpenOptions& options,
   if (const NamedDataset* dataset = find_dataset(name, known)) {
     if (!dataset->open)
       throw DataError("the data set '" + name + "' has no function that opens it");
-    return dataset->open(options);
+    OpenOptions with_parameter = options;
+    if (!dataset->parameter.empty()) {
+      with_parameter.parameter = name.substr(dataset->name.size() + 1);
+    }
+    return dataset->open(with_parameter);
   }
   if (is_record_file(name)) return load_records(name, picture_options(options, 0));
   if (is_picture_folder(name)) {
@@ -95,7 +120,7 @@ Splits open_dataset(const std::string& name, const OpenOptions& options,
     return load_idx_directory(name, options.allow_unseen_targets);
   }
   std::string names;
-  for (const NamedDataset& dataset : known) names += (names.empty() ? "" : ", ") + dataset.name;
+  for (const std::string& one : dataset_names(known)) names += (names.empty() ? "" : ", ") + one;
   throw DataError("--data " + name + ": not a data set: expected " + names +
                   " or a directory of IDX files or of pictures (train/CLASS/*), or a .rec");
 }

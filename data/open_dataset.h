@@ -19,6 +19,7 @@
 namespace ringlet::data {
 
 struct OpenOptions {
+  std::string parameter{};  ///< what stands behind a data set's name and a colon
   std::string directory{};  ///< --data-dir: where a named set's files lie; empty: look for them
   std::int64_t synthetic_train = 60000;  ///< drawn training samples
   std::int64_t synthetic_test = 10000;
@@ -42,6 +43,8 @@ enum class DataNeeds : std::uint8_t {
 struct NamedDataset {
   std::string name;    ///< what --data takes
   std::string help{};  ///< a few words, where the name does not say enough
+  /// What stands behind the name and a colon, in a word: "C". Empty: nothing does.
+  std::string parameter{};
   DataNeeds needs = DataNeeds::nothing;
   std::function<Splits(const OpenOptions&)> open;
 };
@@ -49,10 +52,10 @@ struct NamedDataset {
 /// Ringlet's own. The first is the default of --data.
 const std::vector<NamedDataset>& named_datasets();
 
-/// Their names.
+/// Their names, and the colon and the word of a parameter: "synthetic-faces:C".
 std::vector<std::string> dataset_names(const std::vector<NamedDataset>& known = named_datasets());
 
-/// Null where no data set has that name.
+/// Null where no data set has that name; of one with a parameter something is behind the colon.
 const NamedDataset* find_dataset(const std::string& name,
                                  const std::vector<NamedDataset>& known = named_datasets());
 
@@ -65,6 +68,9 @@ inline constexpr const char* kDataFolder =
 
 /// Whether `name` is such a folder of pictures, or a .rec of them.
 bool is_picture_folder(const std::string& name);
+
+/// Whether its pictures are made of the size that PictureSpec::image_size says, where it says one.
+bool takes_image_size(const std::string& name);
 
 /// `name` is one of `known`, a directory that holds IDX files (data/idx_dataset.h) or pictures
 /// (data/image_folder.h), or a `.rec` (data/record_dataset.h). Throws DataError; for a word that is

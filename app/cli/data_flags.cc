@@ -50,7 +50,8 @@ void require_for_photographs(const RawFlags& flags, const train::TrainOptions& o
   for (const auto& row : train::recipe_options().rows()) {
     const auto given = flags.recipe.find(row.key);
     const bool says = given != flags.recipe.end() && given->second != row.get(none);
-    refuse(row.of_photographs && says, row.flag_name());
+    const bool fits = row.key == "image_size" && data::takes_image_size(data);
+    refuse(row.of_photographs && says && !fits, row.flag_name());
   }
   refuse(flags.options.skip_broken, "--skip-broken");
 }
@@ -92,7 +93,8 @@ void add_model_flag(CLI::App& app, RawFlags& flags) {
 std::string data_choices() {
   std::string choices;
   for (const data::NamedDataset& dataset : data::named_datasets()) {
-    choices += dataset.name + (dataset.help.empty() ? "" : " (" + dataset.help + ")") + ", ";
+    choices += dataset.name + (dataset.parameter.empty() ? "" : ":" + dataset.parameter) +
+               (dataset.help.empty() ? "" : " (" + dataset.help + ")") + ", ";
   }
   return choices + "or " + data::kDataFolder;
 }

@@ -157,8 +157,11 @@ RawFlags with_model_of(const RawFlags& flags, const Checkpoint& checkpoint) {
 RawFlags with_data_of(const RawFlags& flags, const Checkpoint& checkpoint) {
   if (!checkpoint.info) return flags;
   RawFlags changed = flags;
-  if (data::is_picture_folder(given_or(flags, "data", checkpoint.info->data))) {
+  const std::string of_flags = given_or(flags, "data", checkpoint.info->data);
+  if (data::takes_image_size(of_flags)) {
     changed.recipe["image_size"] = std::int64_t{checkpoint.info->height};
+  }
+  if (data::is_picture_folder(of_flags)) {
     changed.recipe["exif"] = checkpoint.info->exif;
     changed.options.skip_broken |= checkpoint.info->skip_broken;
   }

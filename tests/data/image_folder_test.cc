@@ -310,6 +310,25 @@ TEST_F(ImageFolder, IsWhatDataNamesUnlessThereAreIdxFiles) {
   EXPECT_FALSE(is_picture_folder((root_ / "train").string()));
 }
 
+TEST_F(ImageFolder, MayHaveIdentitiesAloneWhereThatIsAsked) {
+  const std::string identities = (root_ / "train").string();
+  EXPECT_TRUE(has_identity_folders(identities));
+  EXPECT_FALSE(has_identity_folders(root_));
+  EXPECT_FALSE(has_identity_folders(root_ / "train/blue"));
+  EXPECT_TRUE(says(message_of<DataError>([&] { open_dataset(identities); }), {"no train"}));
+  put("train/violet/only.png", as_png(gradient_image(9, 9, 3)));
+  const Splits splits = open_dataset(identities, {.train_alone = true});
+  EXPECT_EQ(splits.train->size(), 16);
+  EXPECT_EQ(splits.test->size(), 16);  // at most a thousand of the same
+  EXPECT_EQ(splits.train->target_names(),
+            (std::vector<std::string>{"blue", "green", "red", "violet"}));
+  ASSERT_EQ(splits.notes.size(), 1U);
+  EXPECT_TRUE(says(splits.notes[0], {"the test is on 16 of the training pictures"}));
+  fs::create_directory(root_ / "train/void");
+  EXPECT_TRUE(says(message_of<DataError>([&] { open_dataset(identities, {.train_alone = true}); }),
+                   {"there is no picture", "void"}));
+}
+
 class FolderOfPictures : public ImageFolder {
  protected:
   std::string advice() const {

@@ -129,6 +129,16 @@ TEST_F(Photographs, AnotherSourceOfMeansNeedsColours) {
                    {"--normalize cifar-10", "3 channels"}));
 }
 
+TEST_F(Photographs, SymmetricIsFromMinusOneToOneForAnyChannels) {
+  TrainOptions made = options(1, 1, "none");
+  made.recipe.normalize_by = "symmetric";
+  for (const data::Splits& splits : {load(), formula_splits(20)}) {
+    const data::LoaderOptions loader = make_run_setup(made, splits, 1).loader;
+    EXPECT_TRUE(loader.mean == 0.5F);
+    EXPECT_TRUE(loader.deviation == 0.5F);
+  }
+}
+
 TEST_F(Photographs, ABrokenFileEndsTheRunAndIsNamed) {
   write_file(pictures() / "train/green/2.png", "\x89PNG\r\n\x1a\n, and no more");
   const data::Splits data = load();

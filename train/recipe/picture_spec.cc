@@ -6,7 +6,7 @@
 
 namespace ringlet::train {
 
-std::vector<std::string> normalizations() { return {"data", "imagenet", "cifar-10"}; }
+std::vector<std::string> normalizations() { return {"data", "imagenet", "cifar-10", "symmetric"}; }
 
 std::vector<Option<PictureSpec>> picture_options() {
   using Spec = PictureSpec;
@@ -15,7 +15,7 @@ std::vector<Option<PictureSpec>> picture_options() {
   return {
       option("normalize_by", &Spec::normalize_by,
              {.help = "whose mean and deviation of pixels: the training images' own (data), "
-                      "ImageNet's, CIFAR-10's",
+                      "ImageNet's, CIFAR-10's; symmetric: from -1 to 1",
               .choices = normalizations,
               .flag = "normalize",
               .off_word = "none",

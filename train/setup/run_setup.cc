@@ -132,6 +132,11 @@ void normalize(const Recipe& recipe, const data::Dataset& train, data::LoaderOpt
     loader.deviation = train.deviation();
     return;
   }
+  if (recipe.normalize_by == "symmetric") {  // (x / 255 - 0.5) / 0.5
+    loader.mean = 0.5F;
+    loader.deviation = 0.5F;
+    return;
+  }
   constexpr int kColours = 3;
   if (train.channels() != kColours) {
     throw ContractError("--normalize " + recipe.normalize_by +

@@ -231,6 +231,14 @@ std::vector<Provocation> provocations_by_inputs() {
       records(record_of(1), "1\t6\n"),
       records(record_of(1), "1\t0\n1\t0\n"),
       records(record_of(1), "", record_of(2)),
+      {1,
+       [](const Stage&) {
+         return ringlet({"train", "--data", "synthetic-faces:0", "--no-out"});
+       }},
+      {1,
+       [](const Stage&) {
+         return ringlet({"train", "--data", "synthetic-faces:2147483647", "--no-out"});
+       }},
       pickle("cos\nsystem\n(X" + little_endian(4, 4) + "truetR."),
       pickle("}."),
       pickle(std::string(1'000'000, ']')),
