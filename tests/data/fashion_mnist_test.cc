@@ -143,8 +143,9 @@ TEST(FashionMnist, TheRealSet) {
 }
 
 TEST(OpenDataset, NamesTheChoices) {
-  EXPECT_TRUE(says(message_of<DataError>([] { open_dataset("fashon-mnist"); }),
-                   {"fashon-mnist", "fashion-mnist, synthetic, cifar-10 or a directory"}));
+  EXPECT_TRUE(says(
+      message_of<DataError>([] { open_dataset("fashon-mnist"); }),
+      {"fashon-mnist", "fashion-mnist, synthetic, cifar-10, synthetic-faces:C or a directory"}));
 }
 
 TEST(OpenDataset, OpensADirectoryAndTheSyntheticSet) {
@@ -167,8 +168,9 @@ TEST(OpenDataset, OpensASetOfTheCallersByName) {
   EXPECT_EQ(open_dataset("waves", {}, known).test, none);
   EXPECT_TRUE(is_dataset("waves", known));
   EXPECT_FALSE(is_dataset("waves"));
-  EXPECT_TRUE(says(message_of<DataError>([&] { open_dataset("wave", {}, known); }),
-                   {"fashion-mnist, synthetic, cifar-10, waves or a directory"}));
+  EXPECT_TRUE(
+      says(message_of<DataError>([&] { open_dataset("wave", {}, known); }),
+           {"fashion-mnist, synthetic, cifar-10, synthetic-faces:C, waves or a directory"}));
 }
 
 }  // namespace
