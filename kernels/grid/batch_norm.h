@@ -124,8 +124,11 @@ void launch_over_rows(Grid& grid, const char* name, const Shape& shape, const Bo
 template <class Body, class Grid, class... T>
 void launch_normed(Grid& grid, const char* name, const Shape& shape, const Body& body,
                    const T*... data) {
+  constexpr int kWide = Body::kChannels;
   if (pixels_per_channel(shape) > 1) {
     grid.for_each_pack(name, shape.count(), body);
+  } else if (shape[1] % kWide == 0 && takes_packs<kWide>(data...)) {
+    launch_over_rows<kWide>(grid, name, shape, body);
   } else if (shape[1] % kPack == 0 && takes_packs<kPack>(data...)) {
     launch_over_rows<kPack>(grid, name, shape, body);
   } else {
@@ -142,6 +145,7 @@ struct NormForward {
   const T* residual;  // may be null
   T* y;
   static constexpr int kPack = kPackOf<T>;
+  static constexpr int kChannels = grid::kPack;  // of a thread over rows: eight want more registers
 
   bool takes_packs() const {
     return pixels.divisor() % kPack == 0 && grid::takes_packs<kPack>(x, y, residual);
@@ -233,6 +237,8 @@ struct NormData {
   float beta = 0;
   T* dx;
   static constexpr int kPack = kPackOf<T>;
+  // Of a thread over rows. With four narrow ones a compiler asks for dy when it has seen x.
+  static constexpr int kChannels = kPackOf<T>;
 
   bool takes_packs() const {
     return pixels.divisor() % kPack == 0 && grid::takes_packs<kPack>(x, dy, dx);

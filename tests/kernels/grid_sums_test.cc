@@ -125,6 +125,54 @@ TEST_P(Grid, BatchNormOfManyRowsHasTheBitsOfFew) {
   EXPECT_TRUE(std::none_of(dx.begin(), dx.end(), [](float value) { return std::isnan(value); }));
 }
 
+/// Whatever the width of a thread's channels: narrow rows have the bits of f32's, rounded.
+template <class T>
+void expect_narrow_rows(HostGrid& grid, std::int64_t channels) {
+  constexpr std::int64_t kRows = 5;
+  const auto narrow = [&](std::uint32_t seed) {
+    std::vector<T> values;
+    for (const float value : random_floats(kRows * channels, seed)) {
+      values.push_back(reduction::round_to<T>(value));
+    }
+    return values;
+  };
+  const auto widened = [](const std::vector<T>& values) {
+    std::vector<float> wide;
+    for (const T& value : values) wide.push_back(reduction::load(value));
+    return wide;
+  };
+  const auto statistics = random_floats(2 * channels, 3, 0.5F, 1),
+             sums = random_floats(2 * channels, 4);
+  // From an address that packs may be read from.
+  const auto gradient = [&]<class U>(const std::vector<U>& x, const std::vector<U>& dy) {
+    std::vector<U> dx(x.size());
+    const auto view = [&](const std::vector<U>& of) {
+      return ConstView(of.data(), {kRows, channels}, DTypeOf<U>::value);
+    };
+    const BatchNorm norm{.activation = Activation::relu,
+                         .count = kRows,
+                         .x = view(x),
+                         .statistics = ConstView(statistics.data(), {2, channels})};
+    grid::batch_norm_backward_data(grid, norm, view(dy), ConstView(sums.data(), {2, channels}), 0,
+                                   View(dx.data(), {kRows, channels}, DTypeOf<U>::value));
+    return dx;
+  };
+  const std::vector<T> x = narrow(1), dy = narrow(2);
+  std::vector<float> rounded;
+  for (const float value : gradient(widened(x), widened(dy))) {
+    rounded.push_back(reduction::load(reduction::round_to<T>(value)));
+  }
+  EXPECT_EQ(widened(gradient(x, dy)), rounded);
+}
+
+TEST_P(Grid, BatchNormOfNarrowRowsHasTheBitsOfF32Rounded) {
+  for (const std::int64_t channels : {3, 4, 8, 12, 24}) {
+    SCOPED_TRACE(channels);
+    expect_narrow_rows<BFloat16>(grid_, channels);
+    expect_narrow_rows<Half>(grid_, channels);
+  }
+}
+
 TEST_P(Grid, RunningStatistics) {
   const View update = filled<float>({7}, 0), running = filled<float>({4}, 1);
   const View counter = filled<std::int32_t>({1}, 3);
