@@ -26,6 +26,16 @@ RINGLET_HOST_DEVICE constexpr float sigmoid_gradient(float y, float dy) {
 }
 RINGLET_HOST_DEVICE constexpr float tanh_gradient(float y, float dy) { return dy * (1.0F - y * y); }
 
+/// PReLU with the slope a below zero, its gradient, and what an element adds to that of the slope.
+/// A NaN passes through all of them.
+RINGLET_HOST_DEVICE constexpr float prelu(float x, float a) { return x > 0.0F ? x : a * x; }
+RINGLET_HOST_DEVICE constexpr float prelu_gradient(float x, float a, float dy) {
+  return x > 0.0F ? dy : a * dy;
+}
+RINGLET_HOST_DEVICE constexpr float prelu_slope_gradient(float x, float dy) {
+  return x > 0.0F ? 0.0F : dy * x;
+}
+
 /// beta * old + new; with beta = 0, `old` is not used, whatever it holds.
 RINGLET_HOST_DEVICE constexpr float blend(float beta, float old_value, float new_value) {
   return beta == 0.0F ? new_value : beta * old_value + new_value;

@@ -30,6 +30,7 @@
 #include "kernels/normalize.h"
 #include "kernels/pointwise_loss.h"
 #include "kernels/pool2d.h"
+#include "kernels/prelu.h"
 #include "kernels/reduce.h"
 #include "kernels/row_updates.h"
 #include "kernels/rows.h"
@@ -120,6 +121,8 @@ RINGLET_ON_EACH_DEVICE(norm_of_sums);
 RINGLET_ON_EACH_DEVICE(normalize_forward);
 RINGLET_ON_EACH_DEVICE(pointwise_loss_backward);
 RINGLET_ON_EACH_DEVICE(pointwise_loss_forward);
+RINGLET_ON_EACH_DEVICE(prelu_backward);
+RINGLET_ON_EACH_DEVICE(prelu_forward);
 RINGLET_ON_EACH_DEVICE(reduce);
 RINGLET_ON_EACH_DEVICE(relayout);
 RINGLET_ON_EACH_DEVICE(relu_backward);

@@ -10,6 +10,7 @@
 #include "kernels/grid/dropout.h"
 #include "kernels/grid/elementwise.h"
 #include "kernels/grid/loss_scale.h"
+#include "kernels/grid/prelu.h"
 #include "kernels/grid/row_updates.h"
 #include "kernels/grid/rows.h"
 #include "kernels/grid/running_statistics.h"
@@ -50,6 +51,11 @@ void relu_forward(CudaStream& stream, const ConstView& x, const View& y) {
 void relu_backward(CudaStream& stream, const ConstView& y, const ConstView& dy, float beta,
                    const View& dx) {
   grid::relu_backward(CudaGrid(stream), y, dy, beta, dx);
+}
+
+void prelu_forward(CudaStream& stream, const ConstView& x, const ConstView& slope, const View& y) {
+  require_gpu_layout("prelu_forward", x);
+  grid::prelu_forward(CudaGrid(stream), x, slope, y);
 }
 
 void sigmoid_forward(CudaStream& stream, const ConstView& x, const View& y) {

@@ -7,6 +7,7 @@
 #include "kernels/grid/classify.h"
 #include "kernels/grid/l2_norm.h"
 #include "kernels/grid/pointwise_loss.h"
+#include "kernels/grid/prelu.h"
 #include "kernels/grid/reduce.h"
 #include "kernels/grid/softmax_cross_entropy.h"
 #include "kernels/grid/softmax_shards.h"
@@ -28,6 +29,13 @@ void bias_relu_backward(CudaStream& stream, const ConstView& a, const ConstView&
                         float beta, const View& db) {
   require_gpu_layout("bias_relu_backward", dy);
   grid::bias_relu_backward(CudaGrid(stream), a, dy, dz, beta, db);
+}
+
+void prelu_backward(CudaStream& stream, const ConstView& x, const ConstView& slope,
+                    const ConstView& dy, float beta, const View& dx, float beta_slope,
+                    const View& dslope) {
+  require_gpu_layout("prelu_backward", x);
+  grid::prelu_backward(CudaGrid(stream), x, slope, dy, beta, dx, beta_slope, dslope);
 }
 
 void bias_relu_avg_pool2d_backward(CudaStream& stream, const ConstView& dy, const View& a,

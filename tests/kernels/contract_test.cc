@@ -25,6 +25,7 @@
 #include "kernels/normalize.h"
 #include "kernels/pointwise_loss.h"
 #include "kernels/pool2d.h"
+#include "kernels/prelu.h"
 #include "kernels/reduce.h"
 #include "kernels/row_updates.h"
 #include "kernels/rows.h"
@@ -212,6 +213,20 @@ std::vector<Violation> layers() {
 
 std::vector<Violation> others() {
   return {
+      {"prelu_forward", "slopes",
+       [](Fixture& f) {
+         prelu_forward(f.stream(), f.f32({2, 3}), f.f32({2}), f.f32({2, 3}));
+       }},
+      {"prelu_forward", "rank",
+       [](Fixture& f) { prelu_forward(f.stream(), f.f32({6}), f.f32({1}), f.f32({6})); }},
+      {"prelu_backward", "kinds",
+       [](Fixture& f) {
+         prelu_backward(f.stream(), f.f32({2, 3}), f.f32({3}), f.f32({3, 2}), 0, {}, 0, {});
+       }},
+      {"prelu_backward", "gradient of slopes",
+       [](Fixture& f) {
+         prelu_backward(f.stream(), f.f32({2, 3}), f.f32({3}), f.f32({2, 3}), 0, {}, 0, f.f32({1}));
+       }},
       {"sigmoid_forward", "kinds",
        [](Fixture& f) {
          sigmoid_forward(f.stream(), f.f32({2, 3}), f.f32({3, 2}));

@@ -13,6 +13,7 @@
 #include "tests/reference/linear.h"
 #include "tests/reference/pointwise_loss.h"
 #include "tests/reference/pool2d.h"
+#include "tests/reference/prelu.h"
 #include "tests/reference/softmax_cross_entropy.h"
 #include "tests/support/tensors.h"
 
@@ -140,6 +141,18 @@ TEST(FiniteDifferences, SigmoidAndTanh) {
                   reference::sigmoid_backward(reference::sigmoid_forward(x), dy));
   expect_gradient([&](const Values& v) { return dot(reference::tanh_forward(v), dy); }, x,
                   reference::tanh_backward(reference::tanh_forward(x), dy));
+}
+
+TEST(FiniteDifferences, PRelu) {
+  const Shape shape{kSamples, 3, 2, 4};
+  const auto x = distinct_values(shape.count(), 1), dy = random_values(shape.count(), 2);
+  for (const std::int64_t slopes : {3, 1}) {
+    const auto a = random_values(slopes, 3);
+    expect_gradient([&](const Values& v) { return dot(reference::prelu_forward(shape, v, a), dy); },
+                    x, reference::prelu_backward_data(shape, x, a, dy));
+    expect_gradient([&](const Values& v) { return dot(reference::prelu_forward(shape, x, v), dy); },
+                    a, reference::prelu_backward_slope(shape, x, dy, slopes));
+  }
 }
 
 TEST(FiniteDifferences, Concat) {

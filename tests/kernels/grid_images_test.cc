@@ -11,6 +11,7 @@
 #include "kernels/grid/filter_gradient.h"
 #include "kernels/grid/gather_batch.h"
 #include "kernels/grid/pool2d.h"
+#include "kernels/grid/prelu.h"
 #include "kernels/grid/transpose.h"
 #include "tests/kernels/gather_cases.h"
 #include "tests/kernels/grid_fixture.h"
@@ -18,6 +19,7 @@
 #include "tests/reference/conv2d.h"
 #include "tests/reference/elements.h"
 #include "tests/reference/pool2d.h"
+#include "tests/reference/prelu.h"
 
 namespace ringlet::test {
 namespace {
@@ -259,6 +261,36 @@ TEST_P(Grid, FilterGradientHasTheSameBitsInEveryRun) {
     EXPECT_LE(error_of(first, reference::conv2d_backward_filter(spec, shape, filter, to_double(x),
                                                                 to_double(dy))),
               sum_tolerance(2e-6, out.count() / out[1]));
+  }
+}
+
+TEST_P(Grid, PRelu) {
+  std::vector<Shape> shapes = bias_shapes();
+  for (const Shape& sample : shapes) {
+    for (const std::int64_t n : kSomeBatches) {
+      const Shape shape = sample.with_batch(n);
+      for (const std::int64_t slopes : {shape[1], std::int64_t{1}}) {
+        SCOPED_TRACE(shape.to_string() + ", slopes: " + std::to_string(slopes));
+        const auto x = random_floats(shape.count(), 1), a = random_floats(slopes, 2);
+        const auto dy = random_floats(shape.count(), 3, -0.5F, 1);
+        const View x_there = put(shape, x), a_there = put({slopes}, a), y = blank(shape);
+        grid::prelu_forward(grid_, x_there, a_there, y);
+        EXPECT_EQ(read(y), reference::prelu_forward(shape, x, a));
+        const auto of_data = reference::prelu_backward_data(shape, x, a, dy);
+        const auto of_slope =
+            reference::prelu_backward_slope(shape, to_double(x), to_double(dy), slopes);
+        for (const float beta : kBetas) {
+          const auto old = old_gradient(shape.count(), beta), old_da = old_gradient(slopes, beta);
+          const View dx = put(shape, old), da = put({slopes}, old_da);
+          grid::prelu_backward(grid_, x_there, a_there, put(shape, dy), beta, dx, beta, da);
+          EXPECT_LE(error_of(dx, blended(beta, old, to_double(of_data))), 1e-6);
+          EXPECT_LE(error_of(da, blended(beta, old_da, of_slope)), 1e-6);
+        }
+        const View in_place = put(shape, dy);
+        grid::prelu_backward(grid_, x_there, a_there, in_place, 0, in_place, 0, {});
+        EXPECT_EQ(read(in_place), of_data);
+      }
+    }
   }
 }
 

@@ -21,6 +21,7 @@
 #include "kernels/narrow_floats.h"
 #include "kernels/pointwise_loss.h"
 #include "kernels/pool2d.h"
+#include "kernels/prelu.h"
 #include "tests/reference/pointwise_loss.h"
 #include "tests/support/tensors.h"
 
@@ -169,6 +170,20 @@ std::vector<Operation> passes() {
        }},
       {"bias_backward",
        [](Call& c) { bias_backward(c.stream(), c.in(kImages, 1), 1, c.f32_out({4}, 2)); }},
+      {"prelu_forward",
+       [](Call& c) {
+         prelu_forward(c.stream(), c.in(kImages, 1), c.f32({4}, 2), c.out(kImages, 3));
+       }},
+      {"prelu_backward",
+       [](Call& c) {
+         prelu_backward(c.stream(), c.in(kImages, 1), c.f32({4}, 2), c.in(kImages, 3), 1,
+                        c.out(kImages, 4), 0, c.f32_out({4}, 5));
+       }},
+      {"prelu_backward of one slope",
+       [](Call& c) {
+         prelu_backward(c.stream(), c.in(kImages, 1), c.f32({1}, 2), c.in(kImages, 3), 0,
+                        c.out(kImages, 4), 1, c.f32_out({1}, 5));
+       }},
       {"bias_relu_backward in place",
        [](Call& c) {
          const View dy = c.out(kImages, 1);

@@ -7,6 +7,7 @@
 #include "nn/layers/concat.h"
 #include "nn/layers/conv2d.h"
 #include "nn/layers/linear.h"
+#include "nn/layers/prelu.h"
 #include "nn/layers/residual_block.h"
 #include "nn/layers/sharded_linear.h"
 #include "nn/layers/stateless.h"
@@ -52,6 +53,9 @@ TEST_P(CheckGradients, TakesTheLibrarysLayers) {
       Conv2dOptions{
           .in_channels = 4, .out_channels = 4, .kernel = {3, 3}, .spec = {.padding = {1, 1}}});
   expect_right(block, images);
+  PReLU slopes(4), slope;
+  expect_right(slopes, images);
+  expect_right(slope, images);
   Concat concat;
   concat.add("left").add<Linear>("fc", 6, 2);
   concat.add("through");

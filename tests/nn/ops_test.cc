@@ -9,6 +9,7 @@
 #include "nn/ops/linear.h"
 #include "nn/ops/pointwise_loss.h"
 #include "nn/ops/pool2d.h"
+#include "nn/ops/prelu.h"
 #include "tests/nn/support.h"
 
 namespace ringlet::nn {
@@ -94,6 +95,15 @@ const OpCase kCases[] = {
      {1, 10, 100, 1000},
      {0, 0, 1, -1},
      {1, 10, 0, 0}},
+    {"prelu",
+     [](const Variable& x, const auto& p) { return prelu(x, p[0]); },
+     {2, 2},
+     {-1, 0, 2, -3},
+     {2, 2},
+     {1, 10, 100, 1000},
+     {-0.5F, 0, 2, -0.75F},
+     {0.5F, 2.5F, 100, 250},
+     {{{2}, {0.5F, 0.25F}, {-1, -3000}}}},
     {"concat",
      [](const Variable& x, const auto&) {
        return concat({x, scale(x, 3), x});
