@@ -96,6 +96,10 @@ TEST(Pickle, IsRefusedWhereItWantsTooMuch) {
                    {"nests deeper than 32 levels"}));
   EXPECT_TRUE(says(pickle_error(head + std::string(many, '(') + std::string(many, 'l') + "."),
                    {"nests deeper than 32 levels"}));
+  for (const char open : {']', '('}) {  // and no level is ever closed
+    EXPECT_TRUE(
+        says(pickle_error(head + std::string(many, open) + "."), {"nests deeper than 32 levels"}));
+  }
   EXPECT_TRUE(says(pickle_error(head + ")" + std::string(many, '\x85') + "."),
                    {"nests deeper than 32 levels"}));
   // One list listed in the next, each taken from the memo.
