@@ -16,7 +16,7 @@ set_target_properties(ringlet_all PROPERTIES EXPORT_NAME ringlet)
 add_library(ringlet::ringlet ALIAS ringlet_all)
 
 # Objects lie in ringlet_kernels' archive; their targets come along for what they link to.
-ringlet_versions_of(versions ringlet_lanes ringlet_norm ringlet_reduction)
+ringlet_versions_of(versions ringlet_lanes ringlet_margin ringlet_norm ringlet_reduction)
 set(targets ringlet_all ringlet_build ringlet_blas ringlet_lanes ${versions} ringlet_base ringlet_kernels ringlet_nn ringlet_comm
             ringlet_data ringlet_train)
 if(RINGLET_WITH_CUDA)

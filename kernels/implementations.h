@@ -27,6 +27,7 @@
 #include "kernels/l2_norm.h"
 #include "kernels/linear.h"
 #include "kernels/loss_scale.h"
+#include "kernels/margin_softmax.h"
 #include "kernels/normalize.h"
 #include "kernels/pointwise_loss.h"
 #include "kernels/pool2d.h"
@@ -108,6 +109,7 @@ RINGLET_ON_EACH_DEVICE(enqueue_copy_from_host);
 RINGLET_ON_EACH_DEVICE(enqueue_copy_to_host);
 RINGLET_ON_EACH_DEVICE(fill);
 RINGLET_ON_EACH_DEVICE(gather_batch);
+RINGLET_ON_EACH_DEVICE(inverse_norms);
 RINGLET_ON_EACH_DEVICE(l2_norm);
 RINGLET_ON_EACH_DEVICE(linear_backward_data);
 RINGLET_ON_EACH_DEVICE(linear_backward_weight);
@@ -115,6 +117,9 @@ RINGLET_ON_EACH_DEVICE(linear_backward_weight_bias);
 RINGLET_ON_EACH_DEVICE(linear_forward);
 RINGLET_ON_EACH_DEVICE(loss_scale_begin);
 RINGLET_ON_EACH_DEVICE(loss_scale_end);
+RINGLET_ON_EACH_DEVICE(margin_softmax_gradient);
+RINGLET_ON_EACH_DEVICE(margin_softmax_part);
+RINGLET_ON_EACH_DEVICE(margin_targets);
 RINGLET_ON_EACH_DEVICE(max_pool2d_backward);
 RINGLET_ON_EACH_DEVICE(max_pool2d_forward);
 RINGLET_ON_EACH_DEVICE(norm_of_sums);
@@ -123,6 +128,7 @@ RINGLET_ON_EACH_DEVICE(pointwise_loss_backward);
 RINGLET_ON_EACH_DEVICE(pointwise_loss_forward);
 RINGLET_ON_EACH_DEVICE(prelu_backward);
 RINGLET_ON_EACH_DEVICE(prelu_forward);
+RINGLET_ON_EACH_DEVICE(project_rows);
 RINGLET_ON_EACH_DEVICE(reduce);
 RINGLET_ON_EACH_DEVICE(relayout);
 RINGLET_ON_EACH_DEVICE(relu_backward);
@@ -142,6 +148,7 @@ RINGLET_ON_EACH_DEVICE(softmax_shard_backward);
 RINGLET_ON_EACH_DEVICE(softmax_shard_forward);
 RINGLET_ON_EACH_DEVICE(softmax_shards_loss);
 RINGLET_ON_EACH_DEVICE(softmax_shards_merge);
+RINGLET_ON_EACH_DEVICE(softmax_shards_right);
 RINGLET_ON_EACH_DEVICE(square_sum);
 RINGLET_ON_EACH_DEVICE(tanh_backward);
 RINGLET_ON_EACH_DEVICE(tanh_forward);

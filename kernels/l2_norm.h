@@ -23,8 +23,9 @@ void l2_norm(Stream& stream, ConstView x, View norm, const NormLimit& limit = {}
 
 /// A double among views, which have no such type: its bytes, u8 [8].
 inline constexpr std::int64_t kDoubleBytes = 8;
-/// sum (a double) = the sum of the squares of x, f32 [M].
-void square_sum(Stream& stream, ConstView x, View sum);
+/// sum (a double) = `weight` times the sum of the squares of x, f32 [M]. A weight of 0 leaves 0, or
+/// NaN where x is broken.
+void square_sum(Stream& stream, ConstView x, View sum, double weight = 1);
 /// norm = the root of `sums` (doubles, u8 [8 K]), added in their order; limit: as in l2_norm().
 void norm_of_sums(Stream& stream, ConstView sums, View norm, const NormLimit& limit = {});
 

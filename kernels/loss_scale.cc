@@ -26,7 +26,7 @@ void loss_scale_end(Stream& stream, const LossScaleSpec& spec, View norm, View s
   constexpr const char* kName = "loss_scale_end";
   require_dense(kName, norm, Shape{1});
   require_dense(kName, state, Shape{kLossScaleState});
-  require_dense(kName, factor, Shape{1});
+  require_dense(kName, factor, Shape{2});
   require_dense(kName, told, Shape{2});
   require(spec.growth_interval >= 1, kName, "the scale grows after at least one step");
   const Work work{kName, 4, total_bytes(norm, state, state, factor, told)};

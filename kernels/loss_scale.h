@@ -37,9 +37,9 @@ struct LossScaleSpec {
 };
 
 /// norm (f32 [1]): of the summed gradient, times the scale; it becomes that of the gradient, or
-/// stays broken. factor (f32 [1]) = 1 / scale, shortened to spec.most, or 0 for a broken norm.
-/// state becomes that of the next step. told (f32 [2]): skips in a row, this step's included, and
-/// the scale that it had.
+/// stays broken. factor (f32 [2]) = 1 / scale, shortened to spec.most, and 1 / scale; or 0 and 0
+/// for a broken norm. state becomes that of the next step. told (f32 [2]): skips in a row, this
+/// step's included, and the scale that it had.
 void loss_scale_end(Stream& stream, const LossScaleSpec& spec, View norm, View state, View factor,
                     View told);
 

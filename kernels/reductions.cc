@@ -37,14 +37,14 @@ void l2_norm(Stream& stream, ConstView x, View norm, const NormLimit& limit) {
   dispatch(stream, work, impl::any::l2_norm, x, norm, limit);
 }
 
-void square_sum(Stream& stream, ConstView x, View sum) {
+void square_sum(Stream& stream, ConstView x, View sum, double weight) {
   constexpr const char* kName = "square_sum";
   require_rank(kName, x, 1);
   require_dense(kName, x, x.shape());
   require_dtype(kName, sum, DType::u8);
   require_shape(kName, sum, Shape{kDoubleBytes});
   const Work work{kName, 2.0 * static_cast<double>(x.count()), total_bytes(x, sum)};
-  dispatch(stream, work, impl::any::square_sum, x, sum);
+  dispatch(stream, work, impl::any::square_sum, x, sum, weight);
 }
 
 void norm_of_sums(Stream& stream, ConstView sums, View norm, const NormLimit& limit) {

@@ -50,6 +50,10 @@ struct Parameter {
   Placement placement = Placement::replicated;  ///< set by the layer
   int stage = 0;                                ///< where that is Placement::stage
   Rows rows;  ///< that this rank holds, of dimension 0; set by registration and Registry::place()
+  /// Learnt beside the model, for its loss alone: no part of the model's files, nor of the norm
+  /// that --clip-norm looks at. Set by the layer. All such parameters of a model have their rows
+  /// cut, or none has.
+  bool of_loss = false;
   bool is_filter = false;  ///< [O, C/groups, KH, KW] of convolutions alone
   std::string name;        ///< "conv1.weight", set by registration
   int id = -1;             ///< position in the order of registration, set by registration

@@ -64,16 +64,17 @@ std::int64_t aligned(std::int64_t element) {
   return (element + Plan::kArenaAlignment - 1) / Plan::kArenaAlignment * Plan::kArenaAlignment;
 }
 
-/// One behind the other, in `order`; those whose rows are cut behind all others. Where a rank is
-/// alone it has all rows, as if they were replicated.
+/// One behind the other, in `order`; those whose rows are cut behind all others, and the loss's own
+/// at the very end. Where a rank is alone it has all rows, as if they were replicated.
 void lay_out(const std::vector<const Parameter*>& order, const Tape& tape, bool alone, Plan& plan) {
   const auto placement_of = [alone](const Parameter& parameter) {
     return alone ? Placement::replicated : parameter.placement;
   };
-  for (const bool cut : {false, true}) {
+  const auto lay_out_those = [&](bool cut, bool of_loss) {
     const std::int64_t before = plan.elements;
     for (const Parameter* parameter : order) {
       if ((placement_of(*parameter) == Placement::rows) != cut) continue;
+      if (parameter->of_loss != of_loss) continue;
       const std::int64_t begin = aligned(plan.elements), count = parameter->held().count();
       plan.parameters.push_back({.name = parameter->name,
                                  .shape = parameter->held(),
@@ -82,12 +83,17 @@ void lay_out(const std::vector<const Parameter*>& order, const Tape& tape, bool 
                                  .begin = begin,
                                  .end = begin + count,
                                  .placement = placement_of(*parameter),
+                                 .of_loss = of_loss,
                                  .rows = cut ? parameter->shape[0] : 0});
       plan.elements = begin + count;
       plan.parameter_count += parameter->shape.count();
     }
     plan.elements = aligned(plan.elements);
-    if (cut) plan.sharded = plan.elements - before;
+    if (cut) plan.sharded += plan.elements - before;
+    if (of_loss) plan.of_loss += plan.elements - before;
+  };
+  for (const bool cut : {false, true}) {
+    for (const bool of_loss : {false, true}) lay_out_those(cut, of_loss);
   }
 }
 

@@ -29,6 +29,7 @@ struct PlannedParameter {
   std::int64_t begin = 0;  ///< first element in the arena, a multiple of kArenaAlignment
   std::int64_t end = 0;    ///< begin + shape.count()
   Placement placement = Placement::replicated;
+  bool of_loss = false;    ///< Parameter::of_loss
   std::int64_t rows = 0;   ///< of the whole, where these are cut
   double final_flops = 0;  ///< of backward, done when its gradient is final
 };
@@ -40,6 +41,7 @@ struct Plan {
   /// In the order in which gradients become final; those whose rows are cut come last.
   std::vector<PlannedParameter> parameters;
   std::int64_t elements = 0;          ///< of an arena, gaps for alignment included
+  std::int64_t of_loss = 0;           ///< those of them, at its end, that are the loss's own
   std::int64_t sharded = 0;           ///< those of them, at its end, that are rows cut over ranks
   std::int64_t parameter_count = 0;   ///< numbers that are learnt, whoever holds them
   std::int64_t running_elements = 0;  ///< of all updates of running statistics
@@ -55,6 +57,8 @@ struct Plan {
   }
   /// Elements of an arena that are alike on all ranks: the first ones.
   std::int64_t replicated() const { return elements - sharded; }
+  /// Elements of an arena that are the model's own: the first ones.
+  std::int64_t of_model() const { return elements - of_loss; }
 };
 
 /// The model's input, one batch: f32, shape [N, C, H, W].

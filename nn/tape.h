@@ -67,6 +67,8 @@ struct StepContext {
   CrossReplica* world = nullptr;
   /// The ranks over which parameters' rows are cut; null: this one has all. See axis.h.
   Axis* axis = nullptr;
+  /// f32 [1] on the device: epochs of the run before this step; absent: no matter.
+  ConstView epochs = {};
 };
 
 /// Which part of an optimiser step a backward pass is (gradient accumulation).

@@ -26,6 +26,7 @@ Recipe recipe_of(const LearnerOptions& options) {
   Recipe recipe{RateSpec{.lr = 0},
                 static_cast<const OptimizerSpec&>(own),
                 ScheduleSpec{},
+                LossSpec{},
                 static_cast<const ClassificationSpec&>(own),
                 PictureSpec{},
                 static_cast<const GradientSpec&>(own),

@@ -12,6 +12,7 @@
 #include "comm/mesh.h"
 #include "comm/transport/nccl/nccl_transport.h"
 #include "kernels/cuda_devices.h"
+#include "train/files/centres.h"
 #include "train/files/load_model.h"
 #include "train/loop/broadcast_model.h"
 #include "train/loop/on_rank_0.h"
@@ -160,8 +161,13 @@ Evaluation evaluate(comm::Group& group, const RunSetup& setup, const std::filesy
     nn::Parameters& parameters = replica.parameters();
     on_rank_0(communicator, device, "weights", [&] {
       require_task(model, replica.task().name());
-      upload(device, load_model(model, parameters.registry(), Head::as_in_file, nonfinite),
-             parameters, {});
+      const nn::Registry& registry = parameters.registry();
+      HostState state = load_model(model, registry, Head::as_in_file, nonfinite);
+      if (has_centres(registry)) {
+        take_centres(centres_file_of(setup.options.files.init_centres), registry,
+                     setup.data.train->target_names(), state);
+      }
+      upload(device, state, parameters, {});
     });
     broadcast_model(device, communicator, parameters);
     Evaluator evaluator(replica, communicator, setup.data.test, setup.loader,

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "app/cli/error_exit.h"
@@ -11,6 +12,7 @@
 #include "comm/shared_text.h"
 #include "data/fashion_mnist.h"
 #include "data/open_dataset.h"
+#include "train/files/centres.h"
 #include "train/files/safetensors.h"
 #include "train/recipe/models.h"
 
@@ -23,6 +25,7 @@ namespace fs = std::filesystem;
 constexpr const char* kFileKey = "file";  // beside the names of a model's metadata
 constexpr const char* kDataDirKey = "data-dir";
 constexpr const char* kTestContentsKey = "test contents";
+constexpr const char* kCentresKey = "centres";
 
 /// The number of classes in the file: the length of the last parameter of `model`, a bias.
 std::optional<int> classes_in(const fs::path& file, const std::string& model) {
@@ -118,8 +121,19 @@ Checkpoint open_checkpoint(const fs::path& named, comm::Group& group, double com
 Checkpoint read_checkpoint(const fs::path& file) {
   const report::RunFacts facts = facts_of(run_of(file.parent_path()));
   train::require_task(file, train::kClassification);  // Ringlet's commands know no other
-  return {file, train::read_model_info(file), facts.text("/data/directory"),
-          facts.text("/data/test_contents")};
+  Checkpoint checkpoint{.file = file,
+                        .info = train::read_model_info(file),
+                        .data_dir = facts.text("/data/directory"),
+                        .test_contents = facts.text("/data/test_contents")};
+  const fs::path centres = file.parent_path() / train::kCentresFile;
+  std::error_code error;
+  if (checkpoint.info && checkpoint.info->embedding > 0 && fs::exists(centres, error)) {
+    const train::CentresInfo known = train::read_centres_info(centres);
+    checkpoint.centres = centres;
+    checkpoint.scale = known.scale;
+    checkpoint.info->output_names = known.names;
+  }
+  return checkpoint;
 }
 
 comm::Plan to_plan(const Checkpoint& checkpoint) {
@@ -127,6 +141,12 @@ comm::Plan to_plan(const Checkpoint& checkpoint) {
                   {kDataDirKey, checkpoint.data_dir},
                   {kTestContentsKey, checkpoint.test_contents}};
   if (!checkpoint.info) return plan;
+  if (!checkpoint.centres.empty()) {
+    const nlohmann::json centres{checkpoint.centres.string(), checkpoint.scale,
+                                 checkpoint.info->output_names};
+    plan.emplace_back(kCentresKey,
+                      centres.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  }
   for (const auto& text : train::to_metadata(*checkpoint.info)) plan.push_back(text);
   return plan;
 }
@@ -134,7 +154,17 @@ comm::Plan to_plan(const Checkpoint& checkpoint) {
 Checkpoint checkpoint_of(const comm::Plan& plan) {
   train::Metadata texts(plan.begin(), plan.end());
   const fs::path file = texts[kFileKey];
-  return {file, train::parse_model_info(file, texts), texts[kDataDirKey], texts[kTestContentsKey]};
+  Checkpoint checkpoint{.file = file,
+                        .info = train::parse_model_info(file, texts),
+                        .data_dir = texts[kDataDirKey],
+                        .test_contents = texts[kTestContentsKey]};
+  if (checkpoint.info && texts.contains(kCentresKey)) {
+    const nlohmann::json centres = parse_json(texts[kCentresKey]);
+    checkpoint.centres = centres.at(0).get<std::string>();
+    checkpoint.scale = centres.at(1);
+    checkpoint.info->output_names = centres.at(2).get<std::vector<std::string>>();
+  }
+  return checkpoint;
 }
 
 RawFlags with_model_of(const RawFlags& flags, const Checkpoint& checkpoint) {
@@ -145,6 +175,11 @@ RawFlags with_model_of(const RawFlags& flags, const Checkpoint& checkpoint) {
     changed.recipe["model"] = changed.model = info.model;
   } else if (flags.model != info.model) {
     contradict(checkpoint, "--model " + flags.model, "holds a " + info.model);
+  }
+  if (info.embedding > 0) {  // without a margin, which only training has
+    changed.recipe["loss"] = std::string("normface");
+    changed.recipe["embedding_size"] = std::int64_t{info.embedding};
+    if (checkpoint.scale > 0) changed.recipe["scale"] = checkpoint.scale;
   }
   const bool as_it_is = info.mean == 0 && info.deviation == 1;
   if (given_or(flags, "normalize", !as_it_is) == as_it_is) {

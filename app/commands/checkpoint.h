@@ -22,9 +22,18 @@ struct Checkpoint {
       info{};  ///< nothing for a file that is not Ringlet's, as PyTorch's
   /// --data-dir of the run that it belongs to; empty if not known. Another machine may not have it.
   std::string data_dir{};
+  /// The classes' centres beside a model of embeddings, and what these say of themselves; empty
+  /// where there are none. The names are info->output_names as well.
+  std::filesystem::path centres{};
+  double scale = 0;
   /// What was in that run's test data (Dataset::contents()); empty if not known.
   std::string test_contents{};
 };
+
+/// Whether the model's answers are embeddings, and no logits of classes.
+inline bool gives_embeddings(const Checkpoint& checkpoint) {
+  return checkpoint.info && checkpoint.info->embedding > 0;
+}
 
 /// Adds --checkpoint.
 CLI::Option* add_checkpoint_flag(CLI::App& app, std::filesystem::path& checkpoint);

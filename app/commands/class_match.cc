@@ -67,6 +67,13 @@ ClassMatch match_classes(const Checkpoint& checkpoint, std::shared_ptr<const dat
         "number";
   }
   if (!indices) {
+    if (gives_embeddings(checkpoint)) {
+      throw UsageError(fmt::format(
+          "{} has centres of the classes {}, and {} has others, {}; 'ringlet verify' measures "
+          "embeddings of classes that were never seen",
+          checkpoint.centres.string(), data::some_of(info.output_names), set->name(),
+          data::some_of(names)));
+    }
     throw UsageError(fmt::format(
         "{} is for the classes {}, but {} has {}; name data whose classes are among the model's",
         checkpoint.file.string(), data::some_of(info.output_names), set->name(),
@@ -89,6 +96,7 @@ void print_answers(const Checkpoint& checkpoint, const std::string& model, const
   std::vector<train::ClassCount> counts;
   std::vector<std::string> names;
   for (const std::int32_t index : match.indices) {
+    if (all.empty()) break;  // a task that counts no classes
     counts.push_back(all[static_cast<std::size_t>(index)]);
     names.push_back(match.set->target_names()[static_cast<std::size_t>(index)]);
   }

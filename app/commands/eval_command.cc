@@ -15,6 +15,7 @@
 #include "base/files/atomic_file.h"
 #include "base/one_line.h"
 #include "data/open_dataset.h"
+#include "train/files/centres.h"
 #include "train/trainer.h"
 
 namespace ringlet::app {
@@ -68,7 +69,14 @@ int run_evaluation(const EvalFlags& all, comm::Group& group) {
   const RawFlags& flags = all.raw;
   const Checkpoint checkpoint =
       open_checkpoint(all.checkpoint, group, flags.options.execution.comm_timeout);
+  if (gives_embeddings(checkpoint) && checkpoint.centres.empty()) {
+    throw UsageError(fmt::format(
+        "{} gives embeddings, and beside it is no {}, whose classes could be told apart; 'ringlet "
+        "verify' measures embeddings without",
+        checkpoint.file.string(), train::kCentresFile));
+  }
   train::TrainOptions options = resolve(with_data_of(with_model_of(flags, checkpoint), checkpoint));
+  options.files.init_centres = checkpoint.centres;
   // The training images say how pixels are normalised only where the file does not.
   options.only_test = checkpoint.info.has_value();
   options.recipe.normalize &= !options.only_test;

@@ -55,6 +55,10 @@ int export_model(const ExportFlags& flags, const CLI::App& command) {
              bytes.size() / 1024, train::kOnnxOpset);
   fmt::print("  input   image   float [N, {}, {}, {}], pixels from 0 to 255\n", info.channels,
              info.height, info.width);
+  if (info.embedding > 0) {
+    fmt::print("  output  embedding  float [N, {}], of any length\n", info.embedding);
+    return 0;
+  }
   fmt::print("  output  logits  float [N, {}]: {}\n", info.output_names.size(),
              on_one_line(fmt::format("{}", fmt::join(info.output_names, ", "))));
   return 0;

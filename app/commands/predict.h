@@ -24,6 +24,7 @@ struct PredictImages {
   bool stretch = true;  ///< levels, see data/images/prepare_image.h
   bool json = false;
   train::PredictorOptions how{};     ///< its batch is not read
+  std::filesystem::path embeddings;  ///< file for what the model answers, instead of classes
   std::filesystem::path save_input;  ///< folder for the images as the model sees them; empty: none
 };
 
@@ -35,6 +36,12 @@ struct PredictImages {
 void predict_images(Device& device, const std::filesystem::path& model,
                     const train::ModelInfo& info, bool assumed, const PredictImages& request,
                     Outputs& outputs);
+
+/// Writes what the model answers to each image of `dataset`, in its order. Throws FileError.
+void write_embeddings(Device& device, const std::filesystem::path& model,
+                      const train::ModelInfo& info,
+                      const std::shared_ptr<const data::Dataset>& dataset,
+                      const train::PredictorOptions& how, const std::filesystem::path& out);
 
 /// Writes logits and labels to `out` unless that is empty, and judges them. Throws FileError.
 train::Evaluation predict_dataset(Device& device, const std::filesystem::path& model,

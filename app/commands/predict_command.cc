@@ -51,8 +51,22 @@ std::unique_ptr<Device> open_predictors_device(const PredictFlags& flags) {
                       .tf32 = how_to_predict(flags).precision == train::Precision::tf32});
 }
 
+/// Throws UsageError where there would be nothing to tell.
+void require_classes_or_file(const Checkpoint& checkpoint, const PredictFlags& flags) {
+  if (!gives_embeddings(checkpoint) || !flags.images.embeddings.empty()) return;
+  throw UsageError(fmt::format(
+      "{} gives embeddings of {} numbers, and no classes; write them with --embeddings FILE.npy",
+      checkpoint.file.string(), checkpoint.info->embedding));
+}
+
+void say_saved(const std::filesystem::path& embeddings, const train::ModelInfo& info) {
+  fmt::print("saved {}: a row of {} numbers for each image, in their order\n",
+             on_one_line(embeddings.string()), info.input().outputs);
+}
+
 int predict_of_images(const PredictFlags& flags, const CLI::App& command) {
   const Checkpoint checkpoint = open_checkpoint(flags.checkpoint);
+  require_classes_or_file(checkpoint, flags);
   const RawFlags raw = with_model_of(flags.raw, checkpoint);
   const bool assumed = !checkpoint.info;
   const train::ModelInfo info =
@@ -62,12 +76,16 @@ int predict_of_images(const PredictFlags& flags, const CLI::App& command) {
   Outputs outputs(command, flags.force);
   outputs.reads("--checkpoint", checkpoint.file);
   const auto device = open_predictors_device(flags);
+  if (!request.embeddings.empty()) outputs.writes("--embeddings", request.embeddings);
   predict_images(*device, checkpoint.file, info, assumed, request, outputs);
+  if (!request.embeddings.empty()) say_saved(request.embeddings, info);
   return 0;
 }
 
 int predict_of_data(const PredictFlags& flags, const CLI::App& command) {
   const Checkpoint checkpoint = open_checkpoint(flags.checkpoint);
+  require_classes_or_file(checkpoint, flags);
+  const std::filesystem::path& embeddings = flags.images.embeddings;
   train::TrainOptions options =
       resolve(with_data_of(with_model_of(flags.raw, checkpoint), checkpoint));
   options.only_test = checkpoint.info && flags.split == "test";
@@ -75,14 +93,20 @@ int predict_of_data(const PredictFlags& flags, const CLI::App& command) {
   outputs.reads("--checkpoint", checkpoint.file);
   outputs.reads_data(options);
   outputs.writes("--out", flags.out);
+  if (!embeddings.empty()) outputs.writes("--embeddings", embeddings);
   const data::Splits data = open_data(flags.raw, options);
   print_notes(data);
   const auto& dataset = flags.split == "train" ? data.train : data.test;
-  const ClassMatch match = match_classes(checkpoint, dataset);
   const train::ModelInfo info = checkpoint.info
                                     ? *checkpoint.info
                                     : assume_info(checkpoint, options.recipe, data.train.get());
   const auto device = open_predictors_device(flags);
+  if (!embeddings.empty()) {
+    write_embeddings(*device, checkpoint.file, info, dataset, how_to_predict(flags), embeddings);
+    say_saved(embeddings, info);
+    return 0;
+  }
+  const ClassMatch match = match_classes(checkpoint, dataset);
   const train::Evaluation result =
       predict_dataset(*device, checkpoint.file, info, match.set, how_to_predict(flags), flags.out);
   print_answers(checkpoint, info.model, *dataset, match, "", result);
@@ -172,6 +196,15 @@ void add_predict_command(CLI::App& app, Action& action) {
   add_dataset_flags(*command, *flags);
   add_device_flags(*command, flags->raw);
   add_precision_flags(*command, flags->raw, "Device");
+  command
+      ->add_option("--embeddings", flags->images.embeddings,
+                   "write what the model answers, a row an image (f32, for numpy.load), instead of "
+                   "classes")
+      ->type_name("FILE.npy")
+      ->group("Files");
+  for (const char* flag : {"--out", "--top", "--json", "--save-input"}) {
+    command->get_option("--embeddings")->excludes(command->get_option(flag));
+  }
   keep_apart(*command);
   add_force_flag(*command, flags->force)->group("Files");
   command->callback([flags, command, &action] {

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "app/cli/count_line.h"
 #include "app/cli/error_exit.h"
+#include "app/commands/embeddings_file.h"
 #include "app/commands/predict.h"
 #include "app/commands/predicted_image.h"
 #include "base/data_error.h"
@@ -101,7 +103,10 @@ class Passes {
         model_(model),
         request_(request),
         files_(files),
-        line_(std::ssize(files_), "images", !can_renew_lines(STDOUT_FILENO)) {}
+        line_(std::ssize(files_), "images", !can_renew_lines(STDOUT_FILENO)) {
+    if (!embeds()) return;
+    file_.emplace(request.embeddings, std::ssize(files), predictor.info().input().outputs);
+  }
 
   /// The images of the next pass and what the model takes them for; none after the last.
   std::vector<PredictedImage> next() {
@@ -117,6 +122,9 @@ class Passes {
   }
 
   const std::vector<LeftOutImage>& left_out() const { return left_out_; }
+  bool embeds() const { return !request_.embeddings.empty(); }
+  /// Behind the last pass, where embeddings are written.
+  void commit() { file_->commit(); }
 
  private:
   /// An image that cannot be read is left out; if it is the only one, its error is thrown.
@@ -125,7 +133,7 @@ class Passes {
     try {
       images.push_back(prepare(file, predictor_.info(), request_));
     } catch (const DataError& error) {
-      if (files_.size() == 1) throw;
+      if (files_.size() == 1 || embeds()) throw;
       line_.clear();
       print_warning(error.what());
       left_out_.push_back({file, error.what()});
@@ -138,16 +146,17 @@ class Passes {
       pixels.insert(pixels.end(), image.prepared.pixels.begin(), image.prepared.pixels.end());
     }
     const std::vector<float> logits = predictor_.logits(pixels);
-    const std::size_t classes = predictor_.info().output_names.size();
-    const std::int64_t broken = train::first_nonfinite(logits, static_cast<std::int64_t>(classes));
+    const auto outputs = static_cast<std::size_t>(predictor_.info().input().outputs);
+    const std::int64_t broken = train::first_nonfinite(logits, static_cast<std::int64_t>(outputs));
     if (broken >= 0 && request_.how.nonfinite == train::NonFinite::refused) {
       throw FileError(fmt::format("{} gives {} a number that is not finite; its weights are broken",
                                   model_.string(),
                                   images[static_cast<std::size_t>(broken)].file.string()));
     }
+    if (embeds()) return file_->write(logits);
     for (std::size_t i = 0; i < images.size(); ++i) {
       images[i].guesses =
-          train::likeliest(std::span<const float>(logits).subspan(i * classes, classes),
+          train::likeliest(std::span<const float>(logits).subspan(i * outputs, outputs),
                            static_cast<std::size_t>(request_.top));
     }
   }
@@ -158,6 +167,7 @@ class Passes {
   const std::vector<fs::path>& files_;
   std::size_t next_ = 0;
   std::vector<LeftOutImage> left_out_;
+  std::optional<EmbeddingsFile> file_;
   CountLine line_;
 };
 
@@ -183,6 +193,11 @@ void predict_images(Device& device, const fs::path& model, const train::ModelInf
   how.batch = std::min(std::ssize(files), kLargestPass);
   train::Predictor predictor(device, model, info, how);
   Passes passes(predictor, model, files, request);
+  if (passes.embeds()) {  // a row an image: one that cannot be read ends it
+    while (!passes.next().empty()) {
+    }
+    return passes.commit();
+  }
   ImagePrinter printer(model, info, assumed, request.json);
   InputNames names(request.save_input, info);
   for (auto images = passes.next(); !images.empty(); images = passes.next()) {

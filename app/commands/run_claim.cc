@@ -15,6 +15,7 @@
 #include "base/files/atomic_file.h"
 #include "base/files/line_file.h"
 #include "base/files/posix_file.h"
+#include "train/files/centres.h"
 #include "train/files/load_model.h"
 
 namespace ringlet::app {
@@ -70,6 +71,7 @@ void RunClaim::outputs(const train::TrainOptions& options, int processes) {
   const train::Files& files = options.files;
   Outputs outputs(command_, files.force);
   outputs.reads("--init", train::model_file_of(files.init));
+  outputs.reads("--init-centres", train::centres_file_of(files.init_centres));
   outputs.reads_data(options);
   if (!goes_on(files)) outputs.reads_run("--resume", files.resume);
   for (int process = 0; process < processes && !files.trace.empty(); ++process) {

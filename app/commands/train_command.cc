@@ -61,14 +61,16 @@ void add_file_flags(CLI::App& app, RawFlags& flags) {
   train::Files& files = flags.options.files;
   const char* group = "Start, stop and files";
   add_run_flags(app, flags, group,
-                {"init", "replace_head", "out", "save_every", "resume", "no_out"});
+                {"init", "init_centres", "replace_head", "out", "save_every", "resume", "no_out"});
   add_force_flag(app, files.force)->group(group);
   add_run_flags(app, flags, group, {"metrics", "tensorboard", "trace", "trace_spans", "max_steps"});
   CLI::Option *init = app.get_option("--init"), *resume = app.get_option("--resume");
+  CLI::Option* centres = app.get_option("--init-centres");
   app.get_option("--replace-head")->needs(init);
-  resume->each([resume, init, &files](const std::string& folder) {
+  resume->each([resume, init, centres, &files](const std::string& folder) {
     files.resume = folder;
-    if (!resumes_by_itself(files)) resume->excludes(init);  // else they are for the beginning
+    if (resumes_by_itself(files)) return;  // they are for the beginning
+    resume->excludes(init)->excludes(centres);
   });
   for (const char* kept : {"--out", "--save-every", "--resume"}) {
     app.get_option("--no-out")->excludes(app.get_option(kept));

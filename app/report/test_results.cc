@@ -93,6 +93,11 @@ TestResults test_model(const RunFolder& run, const std::string& data_dir, const 
   const data::Splits splits = data_of(run, data_dir, stop);
   const auto device = open_device({}, {.threads = usable_processors()});
   train::Predictor predictor(*device, *run.weights, {.stop_requested = stop});
+  if (predictor.info().embedding > 0) {
+    throw FileError(run.weights->string() +
+                    " gives embeddings, and no logits; 'ringlet eval' measures them against the "
+                    "classes' centres, 'ringlet verify' by pairs");
+  }
   const auto test = under_classes_of(predictor.info(), splits.test);
   const std::vector<float> logits = predictor.logits(test);
   if (train::first_nonfinite(logits, test->target_values()) >= 0) {

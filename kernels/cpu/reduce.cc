@@ -113,8 +113,8 @@ void l2_norm(CpuStream& stream, const ConstView& x, const View& norm, const Norm
   *limit.factor.f32() = element::clip_factor(*norm.f32(), limit.most);
 }
 
-void square_sum(CpuStream& stream, const ConstView& x, const View& sum) {
-  *static_cast<double*>(sum.data()) = squares_of(stream, x);
+void square_sum(CpuStream& stream, const ConstView& x, const View& sum, double weight) {
+  *static_cast<double*>(sum.data()) = weight * squares_of(stream, x);
 }
 
 void norm_of_sums(CpuStream& stream, const ConstView& sums, const View& norm,

@@ -6,6 +6,7 @@
 #include "kernels/grid/bias.h"
 #include "kernels/grid/classify.h"
 #include "kernels/grid/l2_norm.h"
+#include "kernels/grid/margin_softmax.h"
 #include "kernels/grid/pointwise_loss.h"
 #include "kernels/grid/prelu.h"
 #include "kernels/grid/reduce.h"
@@ -104,8 +105,8 @@ void l2_norm(CudaStream& stream, const ConstView& x, const View& norm, const Nor
   grid::l2_norm(CudaGrid(stream), x, norm, limit);
 }
 
-void square_sum(CudaStream& stream, const ConstView& x, const View& sum) {
-  grid::square_sum(CudaGrid(stream), x, sum);
+void square_sum(CudaStream& stream, const ConstView& x, const View& sum, double weight) {
+  grid::square_sum(CudaGrid(stream), x, sum, weight);
 }
 
 void norm_of_sums(CudaStream& stream, const ConstView& sums, const View& norm,
@@ -142,6 +143,41 @@ void argmax_count(CudaStream& stream, const ConstView& logits, const ConstView& 
 
 void count_nonfinite(CudaStream& stream, const ConstView& x, const View& count) {
   grid::count_nonfinite(CudaGrid(stream), x, count);
+}
+
+void inverse_norms(CudaStream& stream, const ConstView& x, const View& inverse) {
+  grid::inverse_norms(CudaGrid(stream), x, inverse);
+}
+
+void margin_targets(CudaStream& stream, const MarginSpec& spec, const ConstView& x,
+                    const ConstView& w, const ConstView& labels, std::int64_t first,
+                    const ConstView& epochs, const View& targets) {
+  grid::margin_targets(CudaGrid(stream), spec, x, w, labels, first, epochs, targets);
+}
+
+void margin_softmax_part(CudaStream& stream, const MarginSpec& spec, const ConstView& products,
+                         const ConstView& x_inverse, const ConstView& w_inverse,
+                         const ConstView& labels, std::int64_t first, const ConstView& targets,
+                         bool joins, const View& part) {
+  grid::margin_softmax_part(CudaGrid(stream), spec, products, x_inverse, w_inverse, labels, first,
+                            targets, joins, part);
+}
+
+void margin_softmax_gradient(CudaStream& stream, const MarginSpec& spec, const ConstView& x_inverse,
+                             const ConstView& w_inverse, const ConstView& labels,
+                             std::int64_t first, const ConstView& targets, const ConstView& merged,
+                             const ConstView& dloss, const View& products) {
+  grid::margin_softmax_gradient(CudaGrid(stream), spec, x_inverse, w_inverse, labels, first,
+                                targets, merged, dloss, products);
+}
+
+void project_rows(CudaStream& stream, const ConstView& x, const ConstView& inverse, const View& g) {
+  grid::project_rows(CudaGrid(stream), x, inverse, g);
+}
+
+void softmax_shards_right(CudaStream& stream, const ConstView& parts, const ConstView& merged,
+                          std::int64_t begin, std::int64_t end, const View& right) {
+  grid::softmax_shards_right(CudaGrid(stream), parts, merged, begin, end, right);
 }
 
 }  // namespace ringlet::impl

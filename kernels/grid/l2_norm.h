@@ -24,6 +24,7 @@ struct SquareSums : TeamSum<SquareSums, double> {
   float most = 0;
   float* factor = nullptr;  // may be null
   double* sum = nullptr;    // instead of the norm; may be null
+  double weight = 1;        // of the sum
 
   /// The thread's packs, whose elements are added in the same order however they are read.
   RINGLET_HOST_DEVICE double share(const ThreadIndex& index) const {
@@ -43,7 +44,7 @@ struct SquareSums : TeamSum<SquareSums, double> {
   }
   RINGLET_HOST_DEVICE void finish(std::int64_t, double all) const {
     if (sum != nullptr) {
-      *sum = all;
+      *sum = weight * all;
       return;
     }
     *norm = static_cast<float>(std::sqrt(all));
@@ -78,8 +79,9 @@ void l2_norm(Grid&& grid, const ConstView& x, const View& norm, const NormLimit&
 
 /// Floor: reads 4 N bytes.
 template <class Grid>
-void square_sum(Grid&& grid, const ConstView& x, const View& sum) {
+void square_sum(Grid&& grid, const ConstView& x, const View& sum, double weight = 1) {
   SquareSums sums{{Divisor(1)}};
+  sums.weight = weight;
   sums.sum = static_cast<double*>(sum.data());
   sum_squares(grid, "square_sum", sums, x);
 }

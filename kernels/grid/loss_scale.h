@@ -50,14 +50,15 @@ struct LossScaleEnd {
     const float unscale = 1.0F / scale;  // exact: a power of two
     told[1] = scale;
     if (element::is_nonfinite(std::bit_cast<std::uint32_t>(*norm))) {
-      *factor = 0;
+      factor[0] = factor[1] = 0;
       state[kScale] = scale > 2.0F ? scale / 2 : 1.0F;
       state[kGoodSteps] = 0;
       state[kSkipsInRow] += 1;
       state[kSkips] += 1;
     } else {
       *norm *= unscale;
-      *factor = spec.most > 0 ? unscale * element::clip_factor(*norm, spec.most) : unscale;
+      factor[0] = spec.most > 0 ? unscale * element::clip_factor(*norm, spec.most) : unscale;
+      factor[1] = unscale;
       state[kGoodSteps] += 1;
       state[kSkipsInRow] = 0;
       if (state[kGoodSteps] >= static_cast<float>(spec.growth_interval)) {

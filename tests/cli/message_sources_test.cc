@@ -178,6 +178,7 @@ const std::map<std::string, const char*> kUnexplained{
     {"has the classes", "stands in a report"},
     {"gives numbers that are not finite", "stands in a report"},
     {"holds neither model.safetensors", "stands in a report"},
+    {"gives embeddings, and no logits", "stands in a report"},
     {"' has the type of another option", "to who calls the library"},
     {"' is too large or too small", "the page has it with what cannot be read"},
     {"there is no flag", "to who calls the library"},

@@ -21,6 +21,7 @@
 #include "kernels/l2_norm.h"
 #include "kernels/linear.h"
 #include "kernels/loss_scale.h"
+#include "kernels/margin_softmax.h"
 #include "kernels/memory.h"
 #include "kernels/normalize.h"
 #include "kernels/pointwise_loss.h"
@@ -333,6 +334,33 @@ std::vector<Violation> others() {
          adamw_update_rows(f.stream(), {}, f.f32({4}), f.i32({2}), f.f32({5, 3}), f.f32({2, 3}),
                            f.f32({2, 3}), f.f32({5, 3}));
        }},
+      {"inverse_norms", "norms",
+       [](Fixture& f) {
+         inverse_norms(f.stream(), f.f32({2, 3}), f.f32({3}));
+       }},
+      {"margin_targets", "columns",
+       [](Fixture& f) {
+         margin_targets(f.stream(), {}, f.f32({2, 3}), f.f32({4, 2}), f.i32({2}), 0, {},
+                        f.f32({2, 2}));
+       }},
+      {"margin_softmax_part", "norms of the classes",
+       [](Fixture& f) {
+         margin_softmax_part(f.stream(), {}, f.f32({2, 3}), f.f32({2}), f.f32({2}), f.i32({2}), 0,
+                             f.f32({2, 2}), false, f.f32({2, 3}));
+       }},
+      {"margin_softmax_gradient", "merged",
+       [](Fixture& f) {
+         margin_softmax_gradient(f.stream(), {}, f.f32({2}), f.f32({3}), f.i32({2}), 0,
+                                 f.f32({2, 2}), f.f32({2, 2}), f.f32({1}), f.f32({2, 3}));
+       }},
+      {"project_rows", "gradient",
+       [](Fixture& f) {
+         project_rows(f.stream(), f.f32({2, 3}), f.f32({2}), f.f32({3, 2}));
+       }},
+      {"softmax_shards_right", "samples",
+       [](Fixture& f) {
+         softmax_shards_right(f.stream(), f.f32({2, 5, 3}), f.f32({5, 3}), 4, 6, f.i32({1}));
+       }},
       {"softmax_shard_forward", "part",
        [](Fixture& f) {
          softmax_shard_forward(f.stream(), f.f32({2, 3}), f.i32({2}), 0, f.f32({2, 2}));
@@ -457,7 +485,7 @@ std::vector<Violation> narrow_ones() {
        }},
       {"loss_scale_end", "interval",
        [](Fixture& f) {
-         loss_scale_end(f.stream(), {.growth_interval = 0}, f.f32({1}), f.f32({4}), f.f32({1}),
+         loss_scale_end(f.stream(), {.growth_interval = 0}, f.f32({1}), f.f32({4}), f.f32({2}),
                         f.f32({2}));
        }},
   };

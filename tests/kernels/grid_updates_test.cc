@@ -100,10 +100,10 @@ TEST_P(Grid, LossScale) {
                          seed, rates);
   EXPECT_EQ(read(seed), std::vector<float>{512});
   EXPECT_EQ(read(rates), (std::vector<float>{4, 5, 6}));
-  const View norm = put<float>({1}, {2048}), factor = blank({1}), told = blank({2});
+  const View norm = put<float>({1}, {2048}), factor = blank({2}), told = blank({2});
   grid::loss_scale_end(grid_, {.growth_interval = 10}, norm, state, factor, told);
   EXPECT_EQ(read(norm), std::vector<float>{2});
-  EXPECT_EQ(read(factor), std::vector<float>{1.0F / 1024});
+  EXPECT_EQ(read(factor), (std::vector<float>{1.0F / 1024, 1.0F / 1024}));
   EXPECT_EQ(read(state), (std::vector<float>{2048, 0, 0, 2}));
   EXPECT_EQ(read(told), (std::vector<float>{0, 1024}));
 }

@@ -28,7 +28,7 @@ class LossScaleNumbers : public OperationTest {
       Stream& stream = device.compute();
       const Tensor on_device = upload(device, {4}, state);
       const Tensor its_norm = upload(device, {1}, Numbers{norm});
-      const Tensor factor(device, {1});
+      const Tensor factor(device, {2});
       Tensor told(device, {2});
       loss_scale_end(stream, spec, its_norm, on_device, factor, told);
       ended = {test::read(stream, its_norm), test::read(stream, on_device),
@@ -42,7 +42,7 @@ class LossScaleNumbers : public OperationTest {
 TEST_P(LossScaleNumbers, AGoodStepIsUnscaledExactly) {
   const Ended ended = end({65536, 7, 3, 5}, 3 * 65536.0F);
   EXPECT_EQ(ended.norm, Numbers{3});
-  EXPECT_EQ(ended.factor, Numbers{1.0F / 65536});
+  EXPECT_EQ(ended.factor, (Numbers{1.0F / 65536, 1.0F / 65536}));
   EXPECT_EQ(ended.state, (Numbers{65536, 8, 0, 5}));
   EXPECT_EQ(ended.told, (Numbers{0, 65536}));
 }
@@ -50,7 +50,8 @@ TEST_P(LossScaleNumbers, AGoodStepIsUnscaledExactly) {
 TEST_P(LossScaleNumbers, ClipsTheUnscaledNorm) {
   const Ended ended = end({1024, 0, 0, 0}, 8 * 1024.0F, {.most = 2});
   EXPECT_NEAR(ended.factor[0], 0.25 / 1024, 1e-9);
-  EXPECT_EQ(end({1024, 0, 0, 0}, 1024, {.most = 2}).factor, Numbers{1.0F / 1024});
+  EXPECT_EQ(ended.factor[1], 1.0F / 1024);  // that of the loss's own parameters
+  EXPECT_EQ(end({1024, 0, 0, 0}, 1024, {.most = 2}).factor, (Numbers{1.0F / 1024, 1.0F / 1024}));
 }
 
 TEST_P(LossScaleNumbers, DoublesAfterSoManyGoodStepsInARow) {
@@ -64,7 +65,7 @@ TEST_P(LossScaleNumbers, DoublesAfterSoManyGoodStepsInARow) {
 TEST_P(LossScaleNumbers, ABrokenNumberHalvesItAndSkips) {
   for (const float broken : {INFINITY, -INFINITY, NAN}) {
     const Ended ended = end({1024, 77, 1, 4}, broken);
-    EXPECT_EQ(ended.factor, Numbers{0});
+    EXPECT_EQ(ended.factor, (Numbers{0, 0}));
     EXPECT_EQ(ended.state, (Numbers{512, 0, 2, 5}));
     EXPECT_EQ(ended.told, (Numbers{2, 1024}));
     EXPECT_FALSE(std::isfinite(ended.norm[0]));

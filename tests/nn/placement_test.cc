@@ -47,7 +47,7 @@ Plan plan_by_hand(const Registry& registry) {
   const Parameter& table = *registry.parameters[0];
   plan.parameters = {
       {"scale", {3}, 1, 1, 0, 3},
-      {"table", table.held(), 0, 1, 16, 16 + table.held().count(), Placement::rows, 5}};
+      {"table", table.held(), 0, 1, 16, 16 + table.held().count(), Placement::rows, false, 5}};
   plan.sharded = 16;
   plan.elements = 32;
   return plan;

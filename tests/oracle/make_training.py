@@ -42,10 +42,10 @@ from make_reference import BATCH, OUT, STEPS, formula_data, mix  # noqa: E402
 PERTURBED_RUNS, PERTURBATION = 8, 1e-7
 
 
-def make_mlp():
+def make_mlp(outputs=10):
     layers = torch.nn.Sequential()
     layers.add_module("flatten", torch.nn.Flatten())
-    for i, (wide, narrow) in enumerate(((784, 256), (256, 128), (128, 10)), start=1):
+    for i, (wide, narrow) in enumerate(((784, 256), (256, 128), (128, outputs)), start=1):
         layers.add_module(f"fc{i}", torch.nn.Linear(wide, narrow))
         if i < 3:
             layers.add_module(f"relu{i}", torch.nn.ReLU())
@@ -53,6 +53,60 @@ def make_mlp():
 
 
 MODELS = {"lenet": make_lenet, "mlp": make_mlp}
+
+
+class WithCentres(torch.nn.Module):
+    """A model of embeddings, and the centres that a loss with a margin compares them with."""
+
+    def __init__(self, layers, classes, size):
+        super().__init__()
+        self.names = [name for name, _ in layers.named_children()]
+        for name, layer in layers.named_children():
+            self.add_module(name, layer)
+        self.centres = torch.nn.Linear(size, classes, bias=False)
+
+    def forward(self, x):
+        for name in self.names:
+            x = self.get_submodule(name)(x)
+        return x
+
+    def of_backbone(self):
+        return [p for name, p in self.named_parameters() if not name.startswith("centres")]
+
+
+def margin_loss(model, recipe, share):
+    """The mean over the samples, written for autograd. `share`: of the margin, while it grows."""
+    scale, limit = recipe["scale"], recipe.get("filter", 0)
+    numbers = [float(m) for m in recipe["margin"].split(",")]
+    if recipe["loss"] == "combined":
+        m1, m2, m3 = numbers
+    else:
+        m1, m2, m3 = (1, numbers[0], 0) if recipe["loss"] == "arcface" else (1, 0, numbers[0])
+    m1, m2, m3 = 1 + (m1 - 1) * share, m2 * share, m3 * share
+    guard = recipe.get("margin_guard", "auto")
+    straight = recipe.get("margin_gradient", "exact") == "straight"
+    if guard == "auto":
+        guard = "none" if straight else "hard" if m1 == 1 else "smooth"
+
+    def loss(embedding, labels):
+        unit = torch.nn.functional.normalize(embedding, eps=1e-12)
+        centres = torch.nn.functional.normalize(model.centres.weight, eps=1e-12)
+        cosines = (unit @ centres.T).clamp(-1, 1)
+        own = cosines.gather(1, labels[:, None])
+        psi = torch.cos(m1 * torch.acos(own) + m2) - m3
+        end = np.cos((np.pi - m2) / m1)
+        if guard == "hard":
+            psi = torch.where(own <= end, own - m2 * np.sin(m2) - m3, psi)
+        elif guard == "smooth":
+            psi = torch.where(own <= end, own - 1 - end - m3, psi)
+        if straight:
+            psi = own + (psi - own).detach()
+        if limit > 0:
+            cosines = torch.where(cosines > limit, torch.zeros_like(cosines), cosines)
+        logits = scale * cosines.scatter(1, labels[:, None], psi)
+        return torch.nn.functional.cross_entropy(logits, labels)
+
+    return loss
 
 # Fields of Recipe (train/recipe/options.h).
 SGD = {
@@ -98,6 +152,58 @@ WEIGHTED = {
     "class_weights": "0.5,1,3,0,2,0.25,1,4,1,0.125",
     "schedule": "cosine",
 }
+ARCFACE = {
+    "optimizer": "sgd",
+    "lr": 0.03,
+    "momentum": 0.9,
+    "nesterov": True,
+    "weight_decay": 0.02,
+    "schedule": "cosine",
+    "clip_norm": 0.7,
+    "loss": "arcface",
+    "margin": "0.5",
+    "scale": 16.0,
+    "filter": 0.4,
+    "embedding_size": 16,
+}
+COSFACE = {
+    "optimizer": "adamw",
+    "lr": 0.002,
+    "eps": 1e-6,
+    "weight_decay": 0.1,
+    "schedule": "constant",
+    "loss": "cosface",
+    "margin": "0.35",
+    "scale": 20.0,
+    "embedding_size": 10,
+}
+COMBINED = {
+    "optimizer": "sgd",
+    "lr": 0.05,
+    "momentum": 0.9,
+    "nesterov": False,
+    "weight_decay": 0.0,
+    "schedule": "cosine",
+    "loss": "combined",
+    "margin": "1.3,0.4,0.1",
+    "scale": 16.0,
+    "margin_warmup": 0.5,
+    "embedding_size": 24,
+}
+STRAIGHT = {
+    "optimizer": "sgd",
+    "lr": 0.05,
+    "momentum": 0.9,
+    "nesterov": False,
+    "weight_decay": 0.0005,
+    "schedule": "polynomial",
+    "power": 2.0,
+    "loss": "arcface",
+    "margin": "0.5",
+    "scale": 16.0,
+    "margin_gradient": "straight",
+    "embedding_size": 16,
+}
 RUNS = [
     ("lenet", SGD),
     ("mlp", SGD),
@@ -105,6 +211,10 @@ RUNS = [
     ("mlp", ADAMW),
     ("mlp", CYCLE),
     ("mlp", WEIGHTED),
+    ("mlp", ARCFACE),
+    ("lenet", COSFACE),
+    ("mlp", COMBINED),
+    ("mlp", STRAIGHT),
 ]
 
 
@@ -183,7 +293,10 @@ def class_weights(recipe, dtype):
 
 def train(name, recipe, dtype, seed=None):
     images, labels = formula_data()
-    model = MODELS[name]()
+    has_margin = "loss" in recipe
+    model = MODELS[name](*([recipe["embedding_size"]] if has_margin and name == "mlp" else []))
+    if has_margin:
+        model = WithCentres(model, 10, recipe["embedding_size"])
     formula_start(model)
     if seed is not None:
         perturb(model, seed)
@@ -199,10 +312,15 @@ def train(name, recipe, dtype, seed=None):
         rows = slice(step * BATCH, (step + 1) * BATCH)
         inputs = torch.from_numpy(images[rows].copy()).to(dtype).div(255).unsqueeze(1)
         optimizer.zero_grad()
+        if has_margin:
+            warm_up = recipe.get("margin_warmup", 0)
+            share = min(1, step / STEPS / warm_up) if warm_up > 0 else 1
+            criterion = margin_loss(model, recipe, share)
         loss = criterion(model(inputs), torch.from_numpy(labels[rows].astype(np.int64)))
         loss.backward()
         if "clip_norm" in recipe:
-            norm = torch.nn.utils.clip_grad_norm_(model.parameters(), recipe["clip_norm"])
+            clipped = model.of_backbone() if has_margin else model.parameters()
+            norm = torch.nn.utils.clip_grad_norm_(clipped, recipe["clip_norm"])
             run["norms"].append(norm.item())
         run["losses"].append(loss.item())
         run["rates"].append(float(optimizer.param_groups[0]["lr"]))

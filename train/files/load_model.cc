@@ -106,7 +106,7 @@ class ModelReader {
     if (!other.empty() && head == Head::as_in_file) throw_other_head(other);
     HostState state;
     for (const auto* p : registry_.parameters) {
-      const bool starts_anew = !other.empty() && p->name.starts_with(other);
+      const bool starts_anew = p->of_loss || (!other.empty() && p->name.starts_with(other));
       state.values.push_back(starts_anew ? std::vector<float>{}
                                          : floats_of(file_, prefix_ + p->name, nonfinite));
     }
@@ -133,6 +133,7 @@ class ModelReader {
   std::vector<TensorSpec> expected(const std::string& other) const {
     std::vector<TensorSpec> specs;
     for (const auto* p : registry_.parameters) {
+      if (p->of_loss) continue;
       specs.push_back(floats(p->name, p->shape));
       if (!other.empty() && p->name.starts_with(other)) specs.back() = find(p->name)->spec;
     }
@@ -164,8 +165,8 @@ class ModelReader {
   /// "fc.": the last layer's prefix, where all that the file's has other than the model's is the
   /// number of its outputs; else empty.
   std::string head_of_another_size() const {
-    if (registry_.parameters.empty()) return {};
-    const std::string& last = registry_.parameters.back()->name;
+    if (last_of_model() == nullptr) return {};
+    const std::string& last = last_of_model()->name;
     const std::string prefix = last.substr(0, last.rfind('.') + 1);
     bool differs = false;
     for (const auto* p : registry_.parameters) {
@@ -181,8 +182,17 @@ class ModelReader {
     return differs ? prefix : std::string();
   }
 
+  /// Null: it has no parameters.
+  const nn::Parameter* last_of_model() const {
+    const nn::Parameter* last = nullptr;
+    for (const auto* p : registry_.parameters) {
+      if (!p->of_loss) last = p;
+    }
+    return last;
+  }
+
   [[noreturn]] void throw_other_head(const std::string& head) const {
-    const nn::Parameter& last = *registry_.parameters.back();
+    const nn::Parameter& last = *last_of_model();
     throw FileError(file_.path().string() + ": its last layer, " + head.substr(0, head.size() - 1) +
                     ", is for " + std::to_string(find(last.name)->spec.shape[0]) +
                     " classes, and the data has " + std::to_string(last.shape[0]) +

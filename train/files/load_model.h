@@ -21,7 +21,7 @@ namespace ringlet::train {
 /// What is done with a model's last layer where the file has one of another size.
 enum class Head : std::uint8_t {
   as_in_file,  ///< it must fit; the error names the head and --replace-head
-  replaced     ///< its values are left empty, which upload() passes over
+  replaced     ///< its values are left empty, which upload() passes over, as the loss's always are
 };
 
 /// What is done with weights that are NaN or infinite.

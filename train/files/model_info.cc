@@ -122,6 +122,17 @@ void read_output_names(const MetadataReader& reader, ModelInfo& info) {
   }
 }
 
+int read_embedding(const MetadataReader& reader) {
+  const char* key = "ringlet.embedding";
+  constexpr int kMost = 65536;
+  int size = 0;
+  const std::string text = reader.text(key);
+  const auto [stopped, error] = std::from_chars(text.data(), text.data() + text.size(), size);
+  const bool whole = error == std::errc() && stopped == text.data() + text.size();
+  if (whole && size >= 1 && size <= kMost) return size;
+  reader.fail(key, fmt::format("a whole number from 1 to {}", kMost));
+}
+
 /// JSON is UTF-8; a folder's name need not be.
 std::string as_json(const nlohmann::json& value) {
   return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -139,7 +150,8 @@ void check_model(const MetadataReader& reader, const std::string& model) {
 }  // namespace
 
 nn::ModelInput ModelInfo::input() const {
-  return {channels, height, width, static_cast<int>(output_names.size())};
+  const int outputs = embedding > 0 ? embedding : static_cast<int>(output_names.size());
+  return {channels, height, width, outputs};
 }
 
 Metadata to_metadata(const ModelInfo& info) {
@@ -152,9 +164,13 @@ Metadata to_metadata(const ModelInfo& info) {
                {"ringlet.model", info.model},
                {"ringlet.data", utf8(info.data)},
                {"ringlet.input", fmt::format("[{},{},{}]", info.channels, info.height, info.width)},
-               {"ringlet.classes", as_json(info.output_names)},
                {"ringlet.mean", fmt::format("{}", fmt::join(info.mean.values(), ","))},
                {"ringlet.deviation", fmt::format("{}", fmt::join(info.deviation.values(), ","))}});
+  if (info.embedding > 0) {
+    metadata["ringlet.embedding"] = fmt::format("{}", info.embedding);
+  } else {
+    metadata["ringlet.classes"] = as_json(info.output_names);
+  }
   if (info.train_samples > 0) {
     metadata["ringlet.samples"] = fmt::format("[{},{}]", info.train_samples, info.test_samples);
   }
@@ -179,7 +195,11 @@ std::optional<ModelInfo> parse_model_info(const fs::path& file, const Metadata& 
     info.test_samples = samples[1];
   }
   read_input(reader, info);
-  read_output_names(reader, info);
+  if (metadata.contains("ringlet.embedding")) {
+    info.embedding = read_embedding(reader);
+  } else {
+    read_output_names(reader, info);
+  }
   info.mean = reader.per_channel("ringlet.mean", info.channels);
   info.deviation = reader.per_channel("ringlet.deviation", info.channels);
   for (const float deviation : info.deviation.values()) {

@@ -12,6 +12,8 @@
 //   ringlet.samples     "[60000,10000]"     how many training and test images there were, if known
 //   ringlet.input       "[1,28,28]"         channels, height and width of an image
 //   ringlet.classes     "[\"Bag\",...]"     their names, in the order of the logits
+//   ringlet.embedding   "512"               instead of these, of a model whose output is an
+//                                           embedding: its numbers
 //   ringlet.mean        "0.28604063"        subtracted from pixel / 255 ...
 //   ringlet.deviation   "0.35302424"        ... and what is left is divided by this; both are
 //                                           "0.485,0.456,0.406" where each channel has its own
@@ -48,7 +50,9 @@ struct ModelInfo {
   int channels = 0;
   int height = 0;
   int width = 0;
-  std::vector<std::string> output_names{};
+  std::vector<std::string> output_names{};  ///< of a file of embeddings none
+  int embedding = 0;                        ///< numbers of one; 0: the outputs are logits
+  double scale = 0;                         ///< of cosines, in the centres' file (centres.h)
   data::PerChannel mean = 0;
   data::PerChannel deviation = 1;
   std::optional<float> background{};

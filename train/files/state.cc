@@ -6,6 +6,7 @@
 #include "base/files/atomic_file.h"
 #include "kernels/host_copy.h"
 #include "nn/row_major.h"
+#include "train/files/centres.h"
 #include "train/files/load_model.h"
 #include "train/files/safetensors.h"
 
@@ -31,7 +32,9 @@ View part_of(const View& arena, const nn::Parameters& parameters, int id) {
 
 std::vector<TensorSpec> model_specs(const nn::Registry& registry) {
   std::vector<TensorSpec> specs;
-  for (const auto* p : registry.parameters) specs.push_back({p->name, "F32", extents(p->shape)});
+  for (const auto* p : registry.parameters) {
+    if (!p->of_loss) specs.push_back({p->name, "F32", extents(p->shape)});
+  }
   for (const auto* b : registry.buffers) specs.push_back({b->name, "F32", extents(b->shape)});
   for (const auto* c : registry.counters) specs.push_back({c->name, "I64", {}});
   return specs;
@@ -113,7 +116,9 @@ std::string save_model(const fs::path& file, const nn::Registry& registry, const
   std::vector<TensorToWrite> tensors;
   const auto specs = model_specs(registry);
   const auto add = [&](const void* data) { tensors.push_back({specs[tensors.size()], data}); };
-  for (const auto& values : state.values) add(values.data());
+  for (std::size_t i = 0; i < state.values.size(); ++i) {
+    if (!registry.parameters[i]->of_loss) add(state.values[i].data());
+  }
   for (const auto& values : state.buffers) add(values.data());
   for (const std::int64_t& count : state.counters) add(&count);
   return write_safetensors(file, tensors, to_metadata(info));
@@ -125,6 +130,9 @@ void save_state(const fs::path& out, const nn::Registry& registry, const HostSta
   AtomicDirectory folder(out / "state");
   FileSums sums;
   sums[kModelFile] = save_model(folder.path() / kModelFile, registry, state, info);
+  if (has_centres(registry)) {
+    sums[kCentresFile] = save_centres(folder.path() / kCentresFile, registry, state, info);
+  }
   std::vector<TensorToWrite> tensors;
   const auto specs = optimizer_specs(registry, names_of(state.optimizer));
   for (const HostArena& arena : state.optimizer) {
@@ -164,7 +172,8 @@ SavedState read_state(const fs::path& out) {
 }
 
 void require_whole(const SavedState& saved) {
-  for (const char* name : {kModelFile, kOptimizerFile}) {
+  for (const char* name : {kModelFile, kCentresFile, kOptimizerFile}) {
+    if (name == kCentresFile && !saved.sums.contains(name)) continue;
     require_finite_numbers(saved.folder / name, saved.sums);
   }
 }
@@ -172,6 +181,10 @@ void require_whole(const SavedState& saved) {
 HostState load_state(const SavedState& saved, const nn::Registry& registry,
                      const std::vector<std::string>& arenas) {
   HostState state = load_model(saved.folder / kModelFile, registry);
+  if (has_centres(registry)) {
+    require_sum(saved.sums, saved.folder / kCentresFile,
+                load_centres(saved.folder / kCentresFile, registry, state));
+  }
   const SafetensorsFile file(saved.folder / kOptimizerFile);
   require_sum(saved.sums, file.path(), file.sum());
   const auto specs = optimizer_specs(registry, arenas);

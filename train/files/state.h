@@ -1,9 +1,11 @@
 // A run's files on disk: the model's weights, and the state from which the run can go on.
 //
+//   OUT/centres.safetensors the centres of a loss with a margin (centres.h)
 //   OUT/model.safetensors   weights and buffers alone, in PyTorch's names and layouts
 //   OUT/state.before/       the state before this one, of the same run
 //   OUT/state/              replaced as one, so that there is always a whole one:
 //     model.safetensors       the same for the moment of saving
+//     centres.safetensors     the same
 //     optimizer.safetensors   the optimiser's state, cut into the parameters: of one arena (SGD's
 //                             velocity) under their names, of several under "ARENA/PARAMETER"
 //     state.json              position in the data, recipe, versions, a sum of each file

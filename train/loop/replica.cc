@@ -11,8 +11,6 @@ namespace ringlet::train {
 
 namespace {
 
-const std::string kLossLayer = "loss";
-
 /// The batch for a dry run, which tries no more than `device` may have memory for beside scratch
 /// memory: a stream's and its branch's.
 nn::BatchSpec dry_batch_of(const Device& device, const ReplicaSpec& spec, std::int64_t samples) {
@@ -105,7 +103,7 @@ bool Replica::stands_in() const {
 }
 
 void Replica::run_forward(const data::Batch& batch, bool training, ConstView position,
-                          const nn::BatchShare& share, const View& losses) {
+                          const nn::BatchShare& share, const View& losses, const View& numbers) {
   tape_->begin({.training = training,
                 .seed = spec_.recipe.seed,
                 .epoch = batch.request.epoch,
@@ -114,12 +112,11 @@ void Replica::run_forward(const data::Batch& batch, bool training, ConstView pos
                 .fuse = spec_.fuse,
                 .share = share,
                 .world = world_,
-                .axis = axis_});
+                .axis = axis_,
+                .epochs = epochs_});
   parameters_->narrow_values(device_.compute());
   batch_ = on_tape(batch);
-  output_ = task_->output(*tape_, *model_, batch_);
-  const nn::Tape::Scope scope(*tape_, kLossLayer);
-  loss_ = task_->loss(output_, batch_, training, losses);
+  loss_ = task_->run({*tape_, *model_, batch_, training, losses, numbers});
 }
 
 nn::Batch Replica::on_tape(const data::Batch& batch) {
@@ -182,9 +179,8 @@ void Replica::evaluate_nothing() {
 }
 
 void Replica::evaluate(const data::Batch& batch, View loss, View numbers) {
-  run_forward(batch, false, {});
+  run_forward(batch, false, {}, {}, {}, numbers.count() > 0 ? numbers : View());
   copy(device_.compute(), loss_.value(), loss);
-  if (numbers.count() > 0) task_->measure(device_.compute(), output_, batch_, numbers);
 }
 
 }  // namespace ringlet::train

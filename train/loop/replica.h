@@ -39,6 +39,9 @@ class Replica {
   /// outlives them. An empty batch then runs a stand-in, too.
   void share_rows(nn::Axis* axis);
 
+  /// Where a loss reads how far the run has come, f32 [1] on the device (nn::StepContext::epochs).
+  void read_epochs(const ConstView& epochs) { epochs_ = epochs; }
+
   /// Forward of one batch in training mode. The loss, summed over the batch, stays on the tape.
   /// The batch's memory must stay until backward() has run. An empty batch is legal. `position`:
   /// where it stands, as BatchSource::position() has it. `share`: for running statistics. `losses`
@@ -71,7 +74,8 @@ class Replica {
   void make_stand_in();
   nn::Batch on_tape(const data::Batch& batch);
   void run_forward(const data::Batch& batch, bool training, ConstView position,
-                   const nn::BatchShare& share = {}, const View& losses = {});
+                   const nn::BatchShare& share = {}, const View& losses = {},
+                   const View& numbers = {});
 
   Device& device_;
   ReplicaSpec spec_;
@@ -85,11 +89,11 @@ class Replica {
   std::unique_ptr<Arena> activations_;
   std::unique_ptr<nn::Tape> tape_;
   nn::Batch batch_;  // of the last forward
-  nn::Variable output_;
   nn::Variable loss_;
   std::int64_t samples_ = 0;  // of the last forward
   nn::CrossReplica* world_ = nullptr;
   nn::Axis* axis_ = nullptr;
+  ConstView epochs_;
   std::unique_ptr<BlankBatch> stand_in_;  // where passes meet those of other ranks
   Tensor no_seed_;                        // 0, for its backward
 };

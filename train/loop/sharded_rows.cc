@@ -58,7 +58,7 @@ void ShardedRows::measure(Stream& compute, const View& norm, const NormLimit& li
           position_.part(planned.rows, position_.rank * position_.parts_of_rank() + index);
       const std::int64_t begin = planned.begin - held.begin * columns;
       square_sum(compute, gradients.slice(begin + part.begin * columns, begin + part.end * columns),
-                 mine_.view().slice(slot, slot + kDoubleBytes));
+                 mine_.view().slice(slot, slot + kDoubleBytes), planned.of_loss ? 0 : 1);
       slot += kDoubleBytes;
     }
   }

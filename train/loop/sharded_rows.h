@@ -21,9 +21,10 @@ class ShardedRows {
   /// Everything outlives it.
   ShardedRows(Device& device, comm::Communicator& communicator, const nn::Parameters& parameters);
 
-  /// The L2 norm of the summed gradient of all parameters, the same bits on every rank: each tells
-  /// the squares of its rows as doubles, and all add them in the order of parts. `limit`: as
-  /// l2_norm() has it. Collective, unless `rehearses`.
+  /// The L2 norm of the summed gradient of all parameters of the model, the same bits on every
+  /// rank: each tells the squares of its rows as doubles, and all add them in the order of parts.
+  /// It is broken as well where the gradient of the loss's own parameters is. `limit`: as l2_norm()
+  /// has it. Collective, unless `rehearses`.
   void measure(Stream& compute, const View& norm, const NormLimit& limit, bool rehearses);
 
   /// On rank 0, `state` has the rows of all ranks afterwards, where it had rank 0's. Collective.

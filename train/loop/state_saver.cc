@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "train/files/centres.h"
 #include "train/loop/diagnose.h"
 #include "train/loop/on_rank_0.h"
 
@@ -66,6 +67,9 @@ void StateSaver::write(const HostState& state, TrainStep& step, const Progress& 
   if (progress.step != setup_.last_step) return;
   save_model(out / "model.safetensors", registry, state, setup_.model);
   reporter.saved((out / "model.safetensors").string());
+  if (!has_centres(registry)) return;
+  save_centres(out / kCentresFile, registry, state, setup_.model);
+  reporter.saved((out / kCentresFile).string());
 }
 
 }  // namespace ringlet::train

@@ -28,13 +28,18 @@ class StepInputs {
 
   /// f32 [1]: 1 / divisor, where backward starts.
   View loss_seed() const { return at(kLossSeed, kRates); }
-  /// f32 [8]: what the optimiser reads. Without a table, the first row of upload().
+  /// f32 [9]: what the optimiser reads. Without a table, the first row of upload().
   View rates() const { return at(kRates, kLossSum); }
-  /// f32 [1] and [rows, 8]: for loss_scale_begin(), which writes rates().
+  /// f32 [1]: epochs before the step.
+  ConstView epochs() const { return rates().slice(kEpochs, kEpochs + 1); }
+  /// f32 [1] and [rows, 9]: for loss_scale_begin(), which writes rates().
   ConstView newest() const { return at(kNewest, kTable); }
   ConstView table() const;
-  /// f32 [1]: the one of them that may be written on the device, until the next upload().
-  View gradient_scale() const { return numbers_.view().slice(kScale, kScale + 1); }
+  /// f32 [2]: those of them that may be written on the device, until the next upload(): the scale
+  /// of the gradient, and that of the loss's own parameters.
+  View gradient_scales() const { return numbers_.view().slice(kScale, kScale + 2); }
+  /// f32 [1]: the first of them.
+  View gradient_scale() const { return gradient_scales().slice(0, 1); }
   /// f32 [2]: own samples and the wish to stop, for the statistics.
   ConstView counts() const { return at(kCounts, kGradNorm); }
   /// All statistics of a step before it has a loss: 0, counts(), zeros.
@@ -57,7 +62,7 @@ class StepInputs {
 
   Device& device_;
   std::int64_t table_rows_;
-  Tensor numbers_;           // f32 [kTable + 8 * table_rows_]
+  Tensor numbers_;           // f32 [kTable + 9 * table_rows_]
   std::vector<float> host_;  // the same, to be sent
   Uploader uploader_;
 };

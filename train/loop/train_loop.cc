@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/stopwatch.h"
+#include "train/files/centres.h"
 #include "train/files/load_model.h"
 #include "train/loop/diagnose.h"
 #include "train/loop/on_rank_0.h"
@@ -177,6 +178,11 @@ void TrainLoop::load_start() {
       const std::filesystem::path file = model_file_of(files.init);
       if (!files.replace_head) require_task(file, replica().task().name());
       read = load_model(file, registry, files.replace_head ? Head::replaced : Head::as_in_file);
+    }
+    if (!setup_.resumed && !files.init_centres.empty()) {
+      if (!read) read.emplace();
+      take_centres(centres_file_of(files.init_centres), registry, setup_.data.train->target_names(),
+                   *read);
     }
     if (read) step_.upload_state(*read);
   });

@@ -65,12 +65,14 @@ TrainStep::TrainStep(Device& device, comm::Communicator& communicator, const Rep
       loss_scale_(spec.recipe.precision == Precision::f16 ? std::make_unique<LossScale>(device)
                                                           : nullptr),
       inputs_(device, scales_loss() ? options.in_flight + 1 : 0),
+      squares_(device, {2 * kDoubleBytes}, DType::u8),
       sums_(device, nn::Parameters::kStatistics * size_of(DType::f32), options.in_flight + 1),
       clip_norm_(spec.recipe.clip_norm),
       // That of sharded rows takes all ranks, and only rank 0 knows who wants it.
       grad_norm_(options.grad_norm || sync_.narrows() || clips() || scales_loss() ||
                  !replica_.parameters().registry().along.alone()) {
   rates_.reserve(static_cast<std::size_t>(options.in_flight) + 1);
+  replica_.read_epochs(inputs_.epochs());
   require(!clips() || optimizer_->scales_gradient(), "--clip-norm",
           "this optimiser does not clip; it should multiply the gradient by its scale "
           "(Optimizer::scales_gradient)");
@@ -155,7 +157,11 @@ void TrainStep::begin_with_one_of(std::span<const Rates> rates, std::int64_t wor
                                   std::int64_t own_samples, bool stop_wished, double world_weight) {
   world_samples_ = world_samples;
   rates_.clear();
-  for (const Rates& row : rates) rates_.push_back(optimizer_->rates_of(row));
+  for (const Rates& row : rates) {
+    rates_.push_back(optimizer_->rates_of(row));
+    rates_.back()[kLossGradientScale] = 1;
+    rates_.back()[kEpochs] = static_cast<float>(row.epochs);
+  }
   const double divisor = world_weight > 0 ? world_weight : static_cast<double>(world_samples);
   inputs_.upload(rates_, skips_, divisor, own_samples, stop_wished);
   if (scales_loss()) begin_loss_scale();
@@ -244,14 +250,29 @@ void TrainStep::measure_gradient(bool rehearses) {
   if (clips() && !scales_loss()) limit = {most, inputs_.gradient_scale()};
   if (rows_) {
     rows_->measure(device_.compute(), norm, limit, rehearses);
+  } else if (parameters.plan().of_loss > 0) {
+    measure_apart(norm, limit);
   } else {
     l2_norm(device_.compute(), parameters.gradients().slice(0, parameters.plan().elements), norm,
             limit);
   }
   if (!scales_loss()) return;
   loss_scale_end(device_.compute(), {.most = most}, norm, loss_scale_->state(),
-                 inputs_.gradient_scale(),
+                 inputs_.gradient_scales(),
                  parameters.statistics().slice(kSkipsInRow, kLossScale + 1));
+}
+
+/// The norm of the model's gradient, broken as well where that of the loss's own parameters is.
+void TrainStep::measure_apart(const View& norm, const NormLimit& limit) {
+  Stream& compute = device_.compute();
+  const nn::Plan& plan = replica_.plan();
+  const View gradients = replica_.parameters().gradients();
+  const auto sum = [&](int i) {
+    return squares_.view().slice(i * kDoubleBytes, (i + 1) * kDoubleBytes);
+  };
+  square_sum(compute, gradients.slice(0, plan.of_model()), sum(0));
+  square_sum(compute, gradients.slice(plan.of_model(), plan.elements), sum(1), 0);
+  norm_of_sums(compute, squares_, norm, limit);
 }
 
 void TrainStep::update() {

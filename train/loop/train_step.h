@@ -160,6 +160,7 @@ class TrainStep {
   void begin_loss_scale();
   void count_share(std::int64_t samples);
   void measure_gradient(bool rehearses = false);
+  void measure_apart(const View& norm, const NormLimit& limit);
 
   Device& device_;
   comm::Communicator& communicator_;
@@ -173,6 +174,7 @@ class TrainStep {
   std::int64_t most_samples_ = 0, most_evaluated_ = 0;  // in any rank's pass of the kind
   std::unique_ptr<LossScale> loss_scale_;               // null: not under f16
   StepInputs inputs_;
+  Tensor squares_;  // two doubles
   Readback sums_;
   double clip_norm_;
   bool grad_norm_;

@@ -54,14 +54,18 @@ void normalize(onnx::Graph& graph, const ModelInfo& info) {
   add_node(graph, "Add", "normalized", {"scaled", "shift"});
 }
 
+const char* output_of(const ModelInfo& info) { return info.embedding > 0 ? "embedding" : "logits"; }
+
 std::string in_words(const ModelInfo& info) {
   return fmt::format(
       "{}, trained on {} by Ringlet {}. Input image: float [N, {}, {}, {}], pixels from 0 to 255 "
-      "as in the file{}; they are normalised inside. Output logits: float [N, {}], "
-      "before the softmax; the classes' names are in metadata_props, ringlet.classes.",
+      "as in the file{}; they are normalised inside. Output {}: float [N, {}]{}.",
       info.model, info.data, kVersion, info.channels, info.height, info.width,
-      info.background.value_or(0) > 0.5 ? ", dark on light" : ", light on dark",
-      info.output_names.size());
+      info.background.value_or(0) > 0.5 ? ", dark on light" : ", light on dark", output_of(info),
+      info.input().outputs,
+      info.embedding > 0 ? ", of any length"
+                         : ", before the softmax; the classes' names are in metadata_props, "
+                           "ringlet.classes");
 }
 
 }  // namespace
@@ -93,9 +97,9 @@ std::string to_onnx(const std::filesystem::path& file, const ModelInfo& info, co
   describe_value(*graph.add_input(), "image", {info.channels, info.height, info.width},
                  "pixels from 0 to 255");
   normalize(graph, info);
-  write_nodes(recorded, weights, "normalized", "logits", graph);
-  describe_value(*graph.add_output(), "logits",
-                 {static_cast<std::int64_t>(info.output_names.size())}, "before the softmax");
+  write_nodes(recorded, weights, "normalized", output_of(info), graph);
+  describe_value(*graph.add_output(), output_of(info), {info.input().outputs},
+                 info.embedding > 0 ? "of any length" : "before the softmax");
   return model.SerializeAsString();
 }
 

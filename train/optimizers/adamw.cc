@@ -19,9 +19,12 @@ class AdamW final : public Optimizer {
   void step(ConstView rates) override {
     const AdamWSpec spec{static_cast<float>(recipe_.beta2), static_cast<float>(1 - recipe_.beta2),
                          static_cast<float>(recipe_.eps)};
-    adamw_update(stream(), spec, rates.slice(kOwnRates, kOwnRates + 4), values(), gradients(),
-                 arena(0), arena(1),
-                 writes_gradient_scale(recipe_) ? gradient_scale(rates) : ConstView(), decays_);
+    for_each_part(rates, [&](const Part& part) {
+      adamw_update(stream(), spec, rates.slice(kOwnRates, kOwnRates + 4), part.of(values()),
+                   part.of(gradients()), part.of(arena(0)), part.of(arena(1)),
+                   writes_gradient_scale(recipe_) ? part.scale : ConstView(),
+                   part.decays_of(decays_));
+    });
   }
 
   StepRates rates_of(const Rates& rates) const override {

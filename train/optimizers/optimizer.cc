@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "kernels/decay_table.h"
 #include "kernels/elementwise.h"
 #include "train/optimizers/adamw.h"
 #include "train/optimizers/sgd.h"
@@ -69,6 +70,11 @@ Optimizer::Optimizer(Device& device, const nn::Parameters& parameters,
     state_.push_back({name, Tensor(device, {parameters.plan().elements})});
     fill(device.compute(), 0, state_.back().numbers);
   }
+}
+
+ConstView Optimizer::Part::decays_of(const ConstView& table) const {
+  if (table.absent()) return {};
+  return table.slice(begin / kDecayBlock, decay_blocks(end));
 }
 
 ConstView Optimizer::gradients() const {

@@ -17,11 +17,13 @@
 
 namespace ringlet::train {
 
-/// What an optimiser reads on the device in one step: learning rate, momentum, the scale of the
-/// gradient (1, or what --clip-norm and --precision f16 make of it), and from kOwnRates on what the
-/// optimiser wants.
-using StepRates = std::array<float, 8>;
-inline constexpr std::int64_t kGradientScale = 2, kOwnRates = 3;
+/// What is read on the device in one step: learning rate, momentum, the scale of the gradient (1,
+/// or what --clip-norm and --precision f16 make of it), that of parameters of the loss (which no
+/// --clip-norm shortens), from kOwnRates on four numbers that the optimiser wants, and the epochs
+/// before the step, for a loss.
+using StepRates = std::array<float, 9>;
+inline constexpr std::int64_t kGradientScale = 2, kLossGradientScale = 3, kOwnRates = 4,
+                              kEpochs = 8;
 
 /// A part of an optimiser's state: one number for each of the parameters' numbers.
 struct StateArena {
@@ -36,14 +38,14 @@ class Optimizer {
   Optimizer& operator=(const Optimizer&) = delete;
 
   /// Updates all parameters with the gradients in arena 0, which are means over the world's
-  /// samples. rates: f32 [8] on the device, what rates_of() gave. Stream-ordered; what changes from
+  /// samples. rates: f32 [9] on the device, what rates_of() gave. Stream-ordered; what changes from
   /// step to step is read on the device, so that a captured graph can replay it.
   virtual void step(ConstView rates) = 0;
 
   /// The numbers of a step; computed on the host before it. A scale of 1 stands where --clip-norm
   /// or --precision f16 will write another.
   virtual StepRates rates_of(const Rates& rates) const {
-    return {static_cast<float>(rates.lr), static_cast<float>(rates.momentum), 1};
+    return {static_cast<float>(rates.lr), static_cast<float>(rates.momentum), 1, 1};
   }
 
   /// Whether step() multiplies the gradient by its scale: --clip-norm needs that.
@@ -60,13 +62,30 @@ class Optimizer {
   Optimizer(Device& device, const nn::Parameters& parameters,
             std::initializer_list<const char*> arenas);
 
+  /// Parameters that are updated with one scale of the gradient: the model's, then the loss's.
+  struct Part {
+    std::int64_t begin, end;  ///< in the arenas
+    ConstView scale;          ///< f32 [1]
+    ConstView of(const ConstView& arena) const { return arena.slice(begin, end); }
+    View of(const View& arena) const { return arena.slice(begin, end); }
+    /// Of a table for updates (kernels/decay_table.h); may be absent.
+    ConstView decays_of(const ConstView& table) const;
+  };
+  /// Calls update(part) for the one or two that there are. rates: what step() got.
+  template <class Update>
+  void for_each_part(const ConstView& rates, Update update) const {
+    const nn::Plan& plan = parameters_.plan();
+    if (plan.of_model() > 0) {
+      update(Part{0, plan.of_model(), rates.slice(kGradientScale, kGradientScale + 1)});
+    }
+    if (plan.of_loss == 0) return;
+    update(Part{plan.of_model(), plan.elements,
+                rates.slice(kLossGradientScale, kLossGradientScale + 1)});
+  }
+
   Stream& stream() const { return device_.compute(); }
   View values() const { return parameters_.values(); }  ///< f32 [plan.elements]
   ConstView gradients() const;                          ///< f32 [plan.elements]
-  /// f32 [1], of what step() got.
-  static ConstView gradient_scale(const ConstView& rates) {
-    return rates.slice(kGradientScale, kGradientScale + 1);
-  }
   View arena(std::size_t index) const { return state_[index].numbers; }
 
  private:

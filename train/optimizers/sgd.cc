@@ -18,8 +18,10 @@ class Sgd final : public Optimizer {
                     : Tensor()) {}
 
   void step(ConstView rates) override {
-    sgd_update(stream(), spec_, rates.slice(0, 2), values(), gradients(), arena(0),
-               scales_ ? gradient_scale(rates) : ConstView(), decays_);
+    for_each_part(rates, [&](const Part& part) {
+      sgd_update(stream(), spec_, rates.slice(0, 2), part.of(values()), part.of(gradients()),
+                 part.of(arena(0)), scales_ ? part.scale : ConstView(), part.decays_of(decays_));
+    });
   }
 
   bool scales_gradient() const override { return true; }

@@ -10,12 +10,14 @@ std::vector<Option<ClassificationSpec>> classification_options() {
   return {option("label_smoothing", &ClassificationSpec::label_smoothing,
                  {.help = "share of each label that all classes get alike, in training",
                   .range = from(0).below(1),
-                  .task = kClassification}),
+                  .task = kClassification,
+                  .only = {.key = "loss", .values = {"softmax"}}}),
           option("class_weights", &ClassificationSpec::class_weights,
                  {.help = "what a sample of each class counts, in training; balanced: the less the "
                           "more samples the class has",
                   .task = kClassification,
-                  .value_name = "equal|balanced|W,W,..."})};
+                  .value_name = "equal|balanced|W,W,...",
+                  .only = {.key = "loss", .values = {"softmax"}}})};
 }
 
 std::string in_words(const ClassificationSpec& spec) {

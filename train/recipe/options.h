@@ -16,6 +16,7 @@
 #include "kernels/tensor.h"
 #include "nn/models/model.h"
 #include "train/recipe/classification_spec.h"
+#include "train/recipe/margin_spec.h"
 #include "train/recipe/optimizer_spec.h"
 #include "train/recipe/picture_spec.h"
 #include "train/recipe/precision.h"
@@ -40,6 +41,7 @@ enum class BatchStatistics : std::uint8_t {
 struct Recipe : RateSpec,
                 OptimizerSpec,
                 ScheduleSpec,
+                LossSpec,
                 ClassificationSpec,
                 PictureSpec,
                 GradientSpec,
@@ -114,7 +116,8 @@ struct Execution : BucketSpec {
 struct Files {
   std::string data_dir;
   std::filesystem::path init;  ///< a file of weights, or the folder of a run (model_file_of())
-  bool replace_head = false;   ///< init may have a last layer of another size, which starts anew
+  std::filesystem::path init_centres;  ///< of a loss with a margin (train/files/centres.h)
+  bool replace_head = false;  ///< init may have a last layer of another size, which starts anew
   std::filesystem::path out;
   std::filesystem::path resume;
   std::filesystem::path metrics;      ///< besides out / "metrics.jsonl"

@@ -45,6 +45,7 @@ OptionTable<Recipe> made() {
                     .of_runs_only = true}));
   table.add(rate_options());
   table.add(optimizer_options());
+  table.add(loss_options());
   table.add(classification_options());
   table.add(schedule_options());
   table.add(option(

@@ -71,6 +71,19 @@ double rate_after_warm_up(const Schedule& schedule, std::int64_t t, std::int64_t
   }
 }
 
+Rates rates_at(const Schedule& schedule, std::int64_t step) {
+  if (schedule.schedule == ScheduleKind::one_cycle) return one_cycle(schedule, step);
+  const std::int64_t warmup_steps =
+      std::llround(schedule.warmup_epochs * static_cast<double>(schedule.steps_per_epoch));
+  if (step < warmup_steps) {
+    const double part = static_cast<double>(step) / static_cast<double>(warmup_steps);
+    const double start = schedule.warmup_start;
+    return {schedule.lr * (start + (1 - start) * part), schedule.momentum, step};
+  }
+  return {rate_after_warm_up(schedule, step - warmup_steps, schedule.planned_steps - warmup_steps),
+          schedule.momentum, step};
+}
+
 }  // namespace
 
 const char* name_of(ScheduleKind kind) {
@@ -92,15 +105,9 @@ ScheduleKind parse_schedule(std::string_view name) {
 }
 
 Rates Schedule::at(std::int64_t step) const {
-  if (schedule == ScheduleKind::one_cycle) return one_cycle(*this, step);
-  const std::int64_t warmup_steps =
-      std::llround(warmup_epochs * static_cast<double>(steps_per_epoch));
-  if (step < warmup_steps) {
-    const double part = static_cast<double>(step) / static_cast<double>(warmup_steps);
-    return {lr * (warmup_start + (1 - warmup_start) * part), momentum, step};
-  }
-  return {rate_after_warm_up(*this, step - warmup_steps, planned_steps - warmup_steps), momentum,
-          step};
+  Rates rates = rates_at(*this, step);
+  rates.epochs = static_cast<double>(step) / static_cast<double>(steps_per_epoch);
+  return rates;
 }
 
 std::vector<Option<RateSpec>> rate_options() {

@@ -48,6 +48,7 @@ struct Rates {
   double lr = 0;
   double momentum = 0;
   std::int64_t step = 0;  ///< optimiser steps done before this one
+  double epochs = 0;      ///< the same in epochs
 };
 
 /// The closed forms, t counting steps from 0 and T being the planned steps less those of warm-up:

@@ -1,19 +1,30 @@
 #include "train/setup/replica_spec.h"
 
+#include <utility>
+
+#include "nn/layers/class_centres.h"
 #include "nn/plan.h"
 #include "train/recipe/models.h"
 #include "train/recipe/precision_support.h"
 #include "train/task/classification.h"
+#include "train/task/margin_classification.h"
 
 namespace ringlet::train {
 
 std::unique_ptr<nn::Layer> make_model(const ReplicaSpec& spec) {
-  if (!spec.make_model) return make_model(spec.recipe.model, spec.input);
-  return nn::require_model(spec.make_model(spec.input), "make_model");
+  const bool embeds = spec.recipe.has_margin();
+  nn::ModelInput input = spec.input;
+  if (embeds) input.outputs = spec.recipe.embedding_size;
+  std::unique_ptr<nn::Layer> model = spec.make_model
+                                         ? nn::require_model(spec.make_model(input), "make_model")
+                                         : make_model(spec.recipe.model, input);
+  if (!embeds) return model;
+  return std::make_unique<nn::ClassCentres>(std::move(model), spec.input.outputs, input.outputs);
 }
 
 std::shared_ptr<const Task> task_of(const ReplicaSpec& spec) {
   if (spec.task) return spec.task;
+  if (spec.recipe.has_margin()) return std::make_shared<const MarginClassification>(spec.recipe);
   return std::make_shared<const Classification>(spec.input.outputs, spec.recipe);
 }
 
@@ -46,10 +57,7 @@ nn::BatchSpec batch_of(const ReplicaSpec& spec, std::int64_t samples) {
 
 nn::Pass pass_of(const Task& task, nn::Layer& model, bool training) {
   return [&task, &model, training](nn::Tape& tape, const nn::Batch& batch) {
-    const nn::Variable output = task.output(tape, model, batch);
-    require(!output.absent(), "the model",
-            "returns an empty variable; its forward() should return one");
-    return task.loss(output, batch, training, {});
+    return task.run({tape, model, batch, training});
   };
 }
 

@@ -83,6 +83,10 @@ std::vector<Option<Files>> file_options() {
              {.help = "start from these weights (safetensors, PyTorch's too), or those of the run "
                       "in this folder",
               .value_name = "FILE|DIR"}),
+      option("init_centres", &Files::init_centres,
+             {.help = "start from the centres of classes in this file, or those of the run in this "
+                      "folder, with a --loss that has such",
+              .value_name = "FILE|DIR"}),
       option("replace_head", &Files::replace_head,
              {.help = "let the last layer start anew where --init has one for other classes"}),
       option("out", &Files::out,

@@ -16,6 +16,7 @@
 #include "comm/all_reduce/auto.h"
 #include "data/border.h"
 #include "data/open_dataset.h"
+#include "kernels/margin_softmax.h"
 #include "nn/smallest_norm.h"
 #include "train/batches/batch_source.h"
 #include "train/files/recipe_json.h"
@@ -114,6 +115,8 @@ ModelInfo model_info(const TrainOptions& options, const data::Splits& splits,
           .height = input.height,
           .width = input.width,
           .output_names = data.target_names(),
+          .embedding = recipe.has_margin() ? recipe.embedding_size : 0,
+          .scale = recipe.has_margin() ? recipe.scale : 0,
           .mean = loader.mean,
           .deviation = loader.deviation,
           .background = background,
@@ -292,6 +295,11 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
   require_same_fields(*data.train, *data.test);
   require_samples_for(recipe, data.train->size());
   if (!options.make_optimizer) check_optimizer(recipe);
+  require(
+      recipe.has_margin() || options.files.init_centres.empty(), "--init-centres",
+      "is for a --loss with centres of classes: arcface, cosface, normface or combined; leave it "
+      "out");
+  if (recipe.has_margin()) (void)margin_of(recipe);
   RunSetup setup;
   setup.options = options;
   setup.options.execution.deterministic |= recipe.exact;

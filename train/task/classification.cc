@@ -81,10 +81,11 @@ void print_classes(std::FILE* out, const Evaluation& evaluation, std::span<const
   std::size_t width = 5;
   std::vector<std::string> names;
   for (const std::string& name : class_names) {
+    if (counts.empty()) break;
     names.push_back(on_one_line(name));
     width = std::max(width, names.back().size());
   }
-  fmt::print(out, "{:<{}}    right     of   accuracy\n", "class", width);
+  if (!counts.empty()) fmt::print(out, "{:<{}}    right     of   accuracy\n", "class", width);
   for (std::size_t k = 0; k < counts.size(); ++k) {
     const ClassCount& count = counts[k];
     const std::string share =

@@ -49,7 +49,8 @@ struct ClassCount {
 /// One a class of an evaluation of Classification.
 std::vector<ClassCount> class_counts(const Evaluation& evaluation);
 
-/// A row for each class, and one for the whole. A class without samples has no accuracy.
+/// A row for each class, and one for the whole. A class without samples has no accuracy. Of counts
+/// that are none, the row for the whole alone.
 void print_classes(std::FILE* out, const Evaluation& evaluation, std::span<const ClassCount> counts,
                    std::span<const std::string> class_names);
 

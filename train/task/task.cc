@@ -1,11 +1,33 @@
 #include "train/task/task.h"
 
 #include "base/unsigned_nan.h"
+#include "nn/tape.h"
 
 namespace ringlet::train {
 
 nn::Variable Task::output(nn::Tape& tape, nn::Layer& model, const nn::Batch& batch) const {
   return model.forward(tape, batch.input(nn::kImages));
+}
+
+nn::Variable Task::answer(const TaskPass& pass) const {
+  const nn::Variable answer = output(pass.tape, pass.model, pass.batch);
+  require(!answer.absent(), "the model",
+          "returns an empty variable; its forward() should return one");
+  return answer;
+}
+
+nn::Variable Task::run(const TaskPass& pass) const {
+  const nn::Variable answered = answer(pass);
+  const nn::Variable of_batch = [&] {
+    const nn::Tape::Scope scope(pass.tape, kLossLayer);
+    return loss(answered, pass.batch, pass.training, pass.losses);
+  }();
+  if (!pass.numbers.absent()) measure(pass.tape.stream(), answered, pass.batch, pass.numbers);
+  return of_batch;
+}
+
+nn::Variable Task::loss(const nn::Variable&, const nn::Batch&, bool, const View&) const {
+  throw ContractError("the task " + name() + " has neither a loss() nor a run(); give it one");
 }
 
 std::vector<float> Task::weights(const data::Dataset&) const { return {}; }

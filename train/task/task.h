@@ -39,6 +39,19 @@ struct MetricSpec {
   DType dtype = DType::f32;
 };
 
+/// A pass forward of a batch.
+struct TaskPass {
+  nn::Tape& tape;
+  nn::Layer& model;
+  const nn::Batch& batch;
+  bool training = true;  ///< what is minimised; else what is told of an evaluation
+  View losses{};         ///< f32 [1], to which the loss is added; may be absent
+  View numbers{};        ///< to which is added what is measured beside it; may be absent
+};
+
+/// The name of the loss among a model's layers, in traces and in the search for broken numbers.
+inline const std::string kLossLayer = "loss";
+
 class Task {
  public:
   Task() = default;
@@ -54,11 +67,16 @@ class Task {
   /// is called here as it wants to be.
   virtual nn::Variable output(nn::Tape& tape, nn::Layer& model, const nn::Batch& batch) const;
 
+  /// The whole pass, up to the loss, which it returns: output(), loss(), and measure() where there
+  /// are numbers to add to. A task whose loss has parameters of its own overrides this one, and
+  /// leaves loss() alone.
+  virtual nn::Variable run(const TaskPass& pass) const;
+
   /// f32 [1], the sum over the samples; who trains divides by those of the whole world. Added to
   /// `sum`, f32 [1], as well, if that is not absent: the losses take it. `training`: what is
   /// minimised, else what is told of an evaluation.
   virtual nn::Variable loss(const nn::Variable& output, const nn::Batch& batch, bool training,
-                            const View& sum) const = 0;
+                            const View& sum) const;
 
   /// Numbers that the loss reads, the same for each batch: batch[nn::kConstants], f32 [n], is in
   /// the memory of each device. None.
@@ -83,6 +101,10 @@ class Task {
   /// An evaluation of `samples` whose losses add up to `loss`. A task that says nothing more tells
   /// its loss as a figure.
   Evaluation evaluation(double loss, std::int64_t samples, std::span<const double> numbers) const;
+
+ protected:
+  /// output(), which is no empty variable.
+  nn::Variable answer(const TaskPass& pass) const;
 };
 
 }  // namespace ringlet::train

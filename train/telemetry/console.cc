@@ -100,7 +100,8 @@ std::string rates_in_words(const Recipe& recipe) {
     if (recipe.no_decay != "none") text += " (not of " + recipe.no_decay + ")";
   }
   if (recipe.clip_norm > 0) text += fmt::format(", gradients to norm {:g}", recipe.clip_norm);
-  return text + in_words(static_cast<const ClassificationSpec&>(recipe));
+  return text + in_words(static_cast<const LossSpec&>(recipe)) +
+         in_words(static_cast<const ClassificationSpec&>(recipe));
 }
 
 std::string transport_in_words(const StartReport& report) {

@@ -45,6 +45,23 @@ std::string broken_model(const Stage& stage, char byte = '\x7e') {
   return stage.file("broken", bytes);
 }
 
+/// A run by a loss with a margin.
+std::string run_with_margin(const Stage& stage) {
+  return stage.run({"--loss", "arcface", "--embedding-size", "6"});
+}
+/// Starts from that run's centres, of which `change` makes others.
+template <class Change>
+Outcome start_from_centres(const Stage& stage, const char* size, Change change) {
+  std::string bytes = read_file(run_with_margin(stage) + "/centres.safetensors");
+  change(bytes);
+  return ringlet(quick_train({"--loss", "arcface", "--embedding-size", size, "--init-centres",
+                              stage.file("c.safetensors", bytes)}));
+}
+/// The last letter of `what` becomes another.
+void spoil(std::string& bytes, const std::string& what, char by) {
+  bytes[bytes.find(what) + what.size() - 1] = by;
+}
+
 Provocation inspected(const std::string& bytes) {
   return {1, [=](const Stage& stage) { return ringlet({"inspect", stage.file("f", bytes)}); }};
 }
@@ -204,6 +221,56 @@ std::vector<Provocation> provocations_by_runs() {
        [](const Stage& stage) {
          return ringlet({"predict", "--checkpoint", broken_model(stage), "--data", "synthetic",
                          "--synthetic-test", "8"});
+       }},
+      {2,
+       [](const Stage& stage) {
+         return ringlet({"predict", "--checkpoint", run_with_margin(stage), "--data", "synthetic",
+                         "--synthetic-test", "8"});
+       }},
+      {2,
+       [](const Stage& stage) {
+         const std::string run = run_with_margin(stage);
+         fs::remove(run + "/centres.safetensors");
+         return ringlet({"eval", "--checkpoint", run});
+       }},
+      {2,
+       [](const Stage& stage) {
+         write_picture_folder(stage / "pictures");
+         const std::string run = stage / "photographs";
+         EXPECT_TRUE(succeeds(ringlet({"train", "--model", "mlp", "--data", stage / "pictures",
+                                       "--image-size", "8", "--max-steps", "1", "--batch-size", "5",
+                                       "--loss", "cosface", "--out", run})));
+         for (const char* split : {"/train/", "/test/"}) {
+           fs::rename(stage / "pictures" + split + "red", stage / "pictures" + split + "pink");
+         }
+         return ringlet({"eval", "--checkpoint", run});
+       }},
+      {1,
+       [](const Stage& stage) {
+         return start_from_centres(stage, "6",
+                                   [](std::string& bytes) { spoil(bytes, R"("weight)", 's'); });
+       }},
+      {1, [](const Stage& stage) { return start_from_centres(stage, "7", [](std::string&) {}); }},
+      {1,
+       [](const Stage& stage) {
+         return start_from_centres(stage, "6", [](std::string& bytes) {
+           spoil(bytes, "Bag", 'k');  // a class of that name is none of the data's
+         });
+       }},
+      {1,
+       [](const Stage& stage) {
+         return start_from_centres(stage, "6", [](std::string& bytes) {
+           const std::string name = R"(\"Bag\")";
+           bytes.replace(bytes.find(name), name.size(), "      7");
+         });
+       }},
+      {1,
+       [](const Stage& stage) {
+         const std::string centres = run_with_margin(stage) + "/centres.safetensors";
+         std::string bytes = read_file(centres);
+         spoil(bytes, R"("ringlet.scale":"6)", 'x');
+         write_file(centres, bytes);
+         return ringlet({"eval", "--checkpoint", stage / "out"});
        }},
       // Pictures.
       {1, [](const Stage& stage) { return with_model(stage, "predict", {stage / "."}); }},

@@ -1,0 +1,302 @@
+#include "nn/ops/margin_softmax.h"
+
+#include <algorithm>
+
+#include "kernels/elementwise.h"
+#include "kernels/linear.h"
+#include "kernels/rows.h"
+#include "kernels/softmax_shards.h"
+#include "nn/axis.h"
+#include "nn/tape.h"
+
+namespace ringlet::nn {
+
+namespace {
+
+constexpr std::int64_t kBlock = 4096;        // classes of a product
+constexpr std::int64_t kKept = 256LL << 20;  // bytes of products that are kept for backward
+constexpr std::int64_t kOfSample = 3;        // of a sample, see softmax_shards.h
+
+/// Classes [begin, end) of this rank's rows, of one part of them.
+struct Block {
+  int part;
+  std::int64_t begin, end;
+  bool first, last;  // of its part
+  std::int64_t size() const { return end - begin; }
+};
+
+View rows_of(const View& matrix, std::int64_t begin, std::int64_t count, std::int64_t columns) {
+  return matrix.reshaped({matrix.count()})
+      .slice(begin * columns, (begin + count) * columns)
+      .reshaped({count, columns});
+}
+
+/// What forward leaves for backward; all of it trivially copyable.
+struct Head {
+  Variable x, centres, loss;
+  MarginSpec spec;
+  Axis* axis;  // null: this rank has all samples and all rows
+  AxisPosition position;
+  std::int64_t classes;  // of all ranks
+  std::int64_t most;     // samples of a rank
+  std::int64_t columns;
+  bool keeps;  // all products
+  View features, x_inverse;
+  View w_inverse;
+  View labels, targets;
+  View merged;
+  View products;
+  View dfeatures, partial;  // of features; of a part of the rows, where there are several
+  View dloss, dlosses;
+
+  std::int64_t samples(int rank) const {
+    return axis != nullptr ? axis->samples(rank) : x.shape()[0];
+  }
+  Rows held() const { return position.held(classes, position.rank); }
+  View weight() const { return centres.value(); }
+
+  View features_of(const View& all, int rank) const {
+    return rows_of(all, rank * most, samples(rank), columns);
+  }
+  /// Of numbers [ranks * most, `width`], those of a rank's samples.
+  View numbers_of(const View& all, int rank, std::int64_t width) const {
+    return rows_of(all, rank * most, samples(rank), width);
+  }
+  View of_samples(const View& all, int rank) const {
+    return all.slice(rank * most, rank * most + samples(rank));
+  }
+  View weight_of(const View& matrix, const Block& block) const {
+    return rows_of(matrix, block.begin, block.size(), columns);
+  }
+  View inverse_of(const Block& block) const { return w_inverse.slice(block.begin, block.end); }
+  std::int64_t first_class(const Block& block) const { return held().begin + block.begin; }
+  View product(int rank, const Block& block) const {
+    const std::int64_t at = keeps ? most * (rank * held().size() + block.begin) : 0;
+    return products.slice(at, at + samples(rank) * block.size())
+        .reshaped({samples(rank), block.size()});
+  }
+
+  template <class F>
+  void for_each_rank(F f) const {
+    for (int rank = 0; rank < position.ranks; ++rank) {
+      if (samples(rank) > 0) f(rank);
+    }
+  }
+  /// Also of a part without classes: one block, that is first and last and empty.
+  template <class F>
+  void for_each_block(F f) const {
+    for (int index = 0; index < position.parts_of_rank(); ++index) {
+      const Rows part = position.part(classes, position.rank * position.parts_of_rank() + index);
+      const std::int64_t begin = part.begin - held().begin, end = part.end - held().begin;
+      std::int64_t at = begin;
+      do {
+        const std::int64_t stop = std::min(end, at + kBlock);
+        f(Block{index, at, stop, at == begin, stop == end});
+        at = stop;
+      } while (at < end);
+    }
+  }
+
+  void multiply(Stream& stream, int rank, const Block& block) const {
+    if (block.size() == 0) return;
+    linear_forward(stream, features_of(features, rank), weight_of(weight(), block), {},
+                   Activation::none, product(rank, block));
+  }
+};
+
+void gather(Stream& stream, const Head& head, const View& mine, const View& all, const char* name) {
+  if (head.axis == nullptr) return;
+  head.axis->gather(stream, mine, all, name);
+}
+
+/// Embeddings and labels of all ranks' samples.
+void gather_samples(Tape& tape, const Head& head, const Variable& labels) {
+  Stream& stream = tape.stream();
+  const std::int64_t samples = head.x.shape()[0];
+  require(samples <= head.most, "margin_softmax",
+          "the batch is larger than the axis says that any is");
+  const bool alone = head.axis == nullptr;
+  const View mine = alone ? head.features : tape.keep({head.most, head.columns}, Layout::nchw);
+  const View own = alone ? head.labels : tape.keep({head.most}, Layout::nchw, DType::i32);
+  rows_forward(stream, head.x.value(), rows_of(mine, 0, samples, head.columns));
+  copy(stream, labels.value(), own.slice(0, samples));
+  gather(stream, head, mine, head.features, "embeddings");
+  gather(stream, head, own, head.labels, "labels");
+}
+
+/// Largest logit and sum of exponentials of every sample, over all classes. Returns those of the
+/// parts.
+View merge(Tape& tape, const Head& head, const MarginSpec& spec) {
+  Stream& stream = tape.stream();
+  const std::int64_t numbers = head.merged.count();
+  const std::int64_t own = head.position.parts_of_rank(), all = head.position.parts();
+  const View mine = tape.keep({own * numbers}, Layout::nchw);
+  const View parts = head.axis == nullptr ? mine : tape.keep({all * numbers}, Layout::nchw);
+  head.for_each_rank([&](int rank) {
+    margin_targets(stream, spec, head.features_of(head.features, rank), head.weight(),
+                   head.of_samples(head.labels, rank), head.held().begin, tape.context().epochs,
+                   head.numbers_of(head.targets, rank, 2));
+    head.for_each_block([&](const Block& block) {
+      head.multiply(stream, rank, block);
+      const View of_part = mine.slice(block.part * numbers, (block.part + 1) * numbers);
+      margin_softmax_part(stream, spec, head.product(rank, block),
+                          head.of_samples(head.x_inverse, rank), head.inverse_of(block),
+                          head.of_samples(head.labels, rank), head.first_class(block),
+                          head.numbers_of(head.targets, rank, 2), !block.first,
+                          head.numbers_of(of_part, rank, kOfSample));
+    });
+  });
+  gather(stream, head, mine, parts, "sums of exponentials");
+  const View by_part = parts.reshaped({all, head.merged.shape()[0], kOfSample});
+  softmax_shards_merge(stream, by_part, head.merged);
+  return by_part;
+}
+
+/// Products become gradients, block by block, and these those of rows and embeddings.
+void run_blocks(Backward& backward, const Head& head, int rank, const View& dw, float beta_of_dw) {
+  Stream& stream = backward.stream();
+  const bool of_x = backward.wants(head.x), of_w = backward.wants(head.centres);
+  const int parts = head.position.parts_of_rank();
+  head.for_each_block([&](const Block& block) {
+    if (!head.keeps) head.multiply(stream, rank, block);
+    const View g = head.product(rank, block);
+    margin_softmax_gradient(stream, head.spec, head.of_samples(head.x_inverse, rank),
+                            head.inverse_of(block), head.of_samples(head.labels, rank),
+                            head.first_class(block), head.numbers_of(head.targets, rank, 2),
+                            head.numbers_of(head.merged, rank, kOfSample),
+                            head.dlosses.slice(rank, rank + 1), g);
+    const View dx = parts == 1 ? head.features_of(head.dfeatures, rank)
+                               : rows_of(head.partial, block.part * head.most, head.samples(rank),
+                                         head.columns);
+    if (block.size() == 0) {
+      if (of_x && block.first) fill(stream, 0, dx);
+      return;
+    }
+    if (of_x) {
+      linear_backward_data(stream, head.weight_of(head.weight(), block), g,
+                           block.first ? 0.0F : 1.0F, dx);
+    }
+    if (of_w) {
+      linear_backward_weight(stream, head.features_of(head.features, rank), g, beta_of_dw,
+                             head.weight_of(dw, block));
+    }
+  });
+  if (!of_x || parts == 1) return;
+  // Parts in a tree. Across ranks Axis::sum() goes on in it.
+  const auto partial = [&](int index) {
+    return rows_of(head.partial, index * head.most, head.samples(rank), head.columns);
+  };
+  for (int step = 1; step < parts; step *= 2) {
+    for (int index = 0; index < parts; index += 2 * step) {
+      accumulate(stream, partial(index + step), partial(index));
+    }
+  }
+  copy(stream, partial(0), head.features_of(head.dfeatures, rank));
+}
+
+/// Where the gradient of this rank's rows goes; none where nobody wants it.
+Backward::RowTargets targets_of_rows(Backward& backward, const Head& head, View& alone) {
+  if (!backward.wants(head.centres)) return {};
+  if (head.axis != nullptr) return backward.row_targets(head.centres);
+  const auto [view, beta] = backward.target(head.centres);
+  alone = view;
+  return {{&alone, 1}, beta};
+}
+
+void run_backward(Backward& backward, const Head& head) {
+  Stream& stream = backward.stream();
+  const bool of_x = backward.wants(head.x);
+  // A rank's samples count as much as that rank's loss does.
+  copy(stream, backward.gradient_to_read(head.loss), head.dloss);
+  gather(stream, head, head.dloss, head.dlosses, "gradients of losses");
+  View alone;
+  const Backward::RowTargets rows = targets_of_rows(backward, head, alone);
+  if (of_x) fill(stream, 0, head.dfeatures);
+  for (int rank = 0; rank < head.position.ranks; ++rank) {
+    const View dw = rows.views.empty() ? View() : rows.view(rank);
+    const float beta = rows.views.empty() ? 0 : rows.beta_of(rank);
+    if (head.samples(rank) > 0) {
+      run_blocks(backward, head, rank, dw, beta);
+    } else if (!dw.absent() && beta == 0) {
+      fill(stream, 0, dw);
+    }
+  }
+  // What was added before is orthogonal to its row already, and stays so but for rounding: so a
+  // rank without samples, which might as well not have been asked, leaves it alone.
+  for (int rank = 0; rank < std::ssize(rows.views); ++rank) {
+    if (rows.views.size() > 1 && head.samples(rank) == 0) continue;
+    project_rows(stream, head.weight(), head.w_inverse, rows.view(rank));
+  }
+  if (!of_x) return;
+  if (head.axis != nullptr) head.axis->sum(stream, head.dfeatures, "gradients of embeddings");
+  const std::int64_t first = head.position.rank * head.most, samples = head.x.shape()[0];
+  const View own = rows_of(head.dfeatures, first, samples, head.columns);
+  project_rows(stream, rows_of(head.features, first, samples, head.columns),
+               head.x_inverse.slice(first, first + samples), own);
+  const auto [dx, beta] = backward.target(head.x);
+  rows_backward(stream, own, beta, dx);
+}
+
+Head make_head(const Variable& x, Parameter& centres, const MarginSpec& spec) {
+  Tape& tape = x.tape();
+  const Shape& shape = centres.shape;
+  require(x.shape().rank() == 2 && shape.rank() == 2 && x.shape()[1] == shape[1], "margin_softmax",
+          "the embedding has not as many numbers as the centres have");
+  Axis* axis = tape.context().axis;
+  Head head{};
+  head.x = x;
+  head.spec = spec;
+  head.axis = axis;
+  head.centres = tape.parameter(centres);
+  head.position = axis != nullptr ? axis->position() : AxisPosition{};
+  head.classes = shape[0];
+  head.most = axis != nullptr ? axis->most() : x.shape()[0];
+  head.columns = shape[1];
+  const bool learns = tape.context().training;
+  const int parts = head.position.parts_of_rank();
+  const std::int64_t samples = head.position.ranks * head.most, rows = head.held().size();
+  head.keeps = learns && samples * rows * 4 <= kKept;
+  const auto keep = [&](const Shape& kept) { return tape.keep(kept, Layout::nchw); };
+  head.loss = tape.make({1}, Layout::nchw);
+  head.features = keep({samples, head.columns});
+  head.x_inverse = keep({samples});
+  head.w_inverse = keep({rows});
+  head.labels = tape.keep({samples}, Layout::nchw, DType::i32);
+  head.targets = keep({samples, 2});
+  head.merged = keep({samples, kOfSample});
+  head.products = keep({head.keeps ? samples * rows : head.most * std::min(rows, kBlock)});
+  if (!learns) return head;
+  head.dfeatures = keep({samples, head.columns});
+  head.partial = parts > 1 ? keep({parts * head.most, head.columns}) : View();
+  head.dloss = keep({1});
+  head.dlosses = axis != nullptr ? keep({head.position.ranks}) : head.dloss;
+  return head;
+}
+
+}  // namespace
+
+Variable margin_softmax(const Variable& x, Parameter& centres, const Variable& labels,
+                        const MarginSpec& spec, const MarginSums& sums) {
+  Tape& tape = x.tape();
+  Stream& stream = tape.stream();
+  const Head head = make_head(x, centres, spec);
+  gather_samples(tape, head, labels);
+  head.for_each_rank([&](int rank) {
+    inverse_norms(stream, head.features_of(head.features, rank),
+                  head.of_samples(head.x_inverse, rank));
+  });
+  inverse_norms(stream, head.weight(), head.w_inverse);
+  const View parts = merge(tape, head, tape.context().training ? spec : spec.plain());
+  softmax_shards_loss(stream, head.numbers_of(head.merged, head.position.rank, kOfSample),
+                      head.loss.value(), sums.loss);
+  if (!sums.right.absent()) {
+    const std::int64_t begin = head.position.rank * head.most;
+    softmax_shards_right(stream, parts, head.merged, begin,
+                         begin + head.samples(head.position.rank), sums.right);
+  }
+  tape.record("margin_softmax", {x, head.centres}, head.loss,
+              [head](Backward& backward) { run_backward(backward, head); });
+  return head.loss;
+}
+
+}  // namespace ringlet::nn

@@ -1,0 +1,34 @@
+// Differentiable softmax cross-entropy over cosines with a margin (kernels/margin_softmax.h), of
+// embeddings against the centres of classes, whose rows are cut over ranks (nn/placement.h):
+//
+//   gather      the samples' embeddings and labels of all ranks             [ranks, most, D]
+//   forward     each rank's rows times the embeddings of each rank's samples, a block of classes
+//               at a time; largest logit and sum of exponentials, over blocks, then over ranks
+//   backward    each rank's rows have their gradient at once, of all samples; those of the
+//               embeddings are summed over the ranks, and each rank takes its own samples'
+//
+// Products of all samples and all rows of this rank are kept for backward where they are few, and
+// else made again: there is never more than a block of them. Each product is of one rank's samples
+// and a block of one part of the rows, in either case, so in exact mode all bits are the same for
+// any number of ranks.
+#pragma once
+
+#include "kernels/margin_softmax.h"
+#include "nn/parameter.h"
+#include "nn/variable.h"
+
+namespace ringlet::nn {
+
+/// Where a pass adds what it finds; absent views are left alone.
+struct MarginSums {
+  View loss{};   ///< f32 [1]: the sum of this rank's losses
+  View right{};  ///< i32 [1]: its samples whose own class is the nearest
+};
+
+/// x [N, D], activations of any type; centres [C, D], Placement::rows; labels i32 [N] below C ->
+/// f32 [1], the sum of the losses of this rank's samples. In evaluation mode without margins and
+/// filter.
+Variable margin_softmax(const Variable& x, Parameter& centres, const Variable& labels,
+                        const MarginSpec& spec, const MarginSums& sums = {});
+
+}  // namespace ringlet::nn

@@ -1,0 +1,86 @@
+// Models of embeddings (--loss arcface and the like), by the program: what it says of them, and who
+// reads their files.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+
+#include "tests/cli/program.h"
+#include "tests/support/files.h"
+
+namespace ringlet::testing {
+namespace {
+
+const std::string kEnd = " %   loss ";
+
+/// The line with the accuracy over all test images.
+std::string last_row(const std::string& out) {
+  const std::size_t at = out.rfind(kEnd);
+  EXPECT_NE(at, std::string::npos) << out;
+  const std::size_t begin = out.rfind('\n', at) + 1;
+  return out.substr(begin, out.find('\n', at) - begin);
+}
+
+class Embeddings : public ::testing::Test {
+ protected:
+  Embeddings() {
+    const Outcome trained = ringlet(quick_train(
+        {"--loss", "arcface", "--embedding-size", "6", "--scale", "16", "--out", folder_ / "run"}));
+    EXPECT_TRUE(succeeds(trained));
+    trained_ = trained.out;
+  }
+  std::string run() const { return folder_ / "run"; }
+
+  TemporaryDirectory folder_;
+  std::string trained_;
+};
+
+TEST_F(Embeddings, AreEvaluatedByTheNearestCentre) {
+  const std::string wanted = last_row(trained_);
+  for (const Arguments& how :
+       {Arguments{}, Arguments{"--replicas", "2"}, Arguments{"--processes", "2"}}) {
+    const Outcome outcome = ringlet(Arguments{"eval", "--checkpoint", run()} + how);
+    EXPECT_TRUE(succeeds(outcome));
+    EXPECT_EQ(last_row(outcome.out), wanted);
+  }
+}
+
+TEST_F(Embeddings, AreWrittenForNumPy) {
+  const auto array = [&](const Arguments& of) {
+    const std::string file = folder_ / "e.npy";
+    EXPECT_TRUE(succeeds(ringlet(
+        Arguments{"predict", "--checkpoint", run(), "--embeddings", file, "--force"} + of)));
+    return read_file(file);
+  };
+  const std::string all = array({"--data", "synthetic", "--synthetic-test", "9"});
+  const std::string shape = "'descr': '<f4', 'fortran_order': False, 'shape': (9, 6), }";
+  EXPECT_EQ(all.substr(0, 8), std::string("\x93NUMPY\x01\x00", 8));
+  EXPECT_NE(all.find(shape), std::string::npos);
+  EXPECT_EQ(all.size(), 128U + 9 * 6 * sizeof(float));
+  EXPECT_EQ(all[127], '\n');
+  const std::string pixels(28 * 28, '\x40');
+  write_file(folder_ / "a.pgm", "P5 28 28 255\n" + pixels);
+  write_file(folder_ / "b.pgm", "P5 28 28 255\n" + std::string(28 * 28, '\x7f'));
+  const std::string two = array({folder_ / "a.pgm", folder_ / "b.pgm"});
+  const std::string one = array({folder_ / "b.pgm"});
+  ASSERT_EQ(two.size(), 128U + 2 * 6 * sizeof(float));
+  EXPECT_EQ(two.substr(two.size() - 24), one.substr(one.size() - 24));
+  EXPECT_NE(two.substr(128, 24), one.substr(128, 24));
+}
+
+TEST_F(Embeddings, AreExportedAndVerifiedWithoutCentres) {
+  std::filesystem::remove(folder_ / "run/centres.safetensors");
+  const Outcome exported =
+      ringlet({"export", "--checkpoint", run(), "--onnx", folder_ / "model.onnx"});
+  EXPECT_TRUE(succeeds(exported));
+  EXPECT_NE(exported.out.find("embedding  float [N, 6]"), std::string::npos) << exported.out;
+  const Outcome refused = ringlet({"eval", "--checkpoint", run()});
+  EXPECT_NE(refused.err.find("'ringlet verify'"), std::string::npos) << refused.err;
+}
+
+TEST_F(Embeddings, HaveAPageOfTheirRun) {
+  EXPECT_TRUE(succeeds(ringlet({"report", run(), "--out", folder_ / "page"})));
+}
+
+}  // namespace
+}  // namespace ringlet::testing

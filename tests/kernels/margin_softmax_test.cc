@@ -1,0 +1,156 @@
+// The operations of kernels/margin_softmax.h on each device: together they are the loss and its
+// gradients (tests/reference/margin_softmax.h).
+#include "kernels/margin_softmax.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "kernels/elementwise.h"
+#include "kernels/host_copy.h"
+#include "kernels/linear.h"
+#include "kernels/softmax_shards.h"
+#include "tests/kernels/harness.h"
+#include "tests/kernels/margin_cases.h"
+
+namespace ringlet::test {
+namespace {
+
+constexpr float kSeed = 0.25F;
+
+class MarginSoftmax : public OperationTest {
+ protected:
+  /// Losses, dx and dw one after the other, with the classes in blocks that end at `cuts`: the
+  /// first two are one part, the others one each.
+  Tensor whole(Device& device, const MarginSpec& spec, const MarginData& data,
+               const std::vector<std::int64_t>& cuts, const std::vector<float>& epochs = {}) {
+    Stream& stream = device.compute();
+    const std::int64_t samples = std::ssize(data.x), classes = std::ssize(data.w),
+                       columns = std::ssize(data.x[0]);
+    const Tensor x = upload(device, {samples, columns}, flat(data.x)),
+                 w = upload(device, {classes, columns}, flat(data.w)),
+                 labels = upload(device, {samples}, data.labels);
+    const Tensor of_epochs = epochs.empty() ? Tensor() : upload(device, {1}, epochs);
+    const Tensor of_x(device, {samples}), of_w(device, {classes}), targets(device, {samples, 2});
+    inverse_norms(stream, x, of_x);
+    inverse_norms(stream, w, of_w);
+    margin_targets(stream, spec, x, w, labels, 0, of_epochs, targets);
+    const std::int64_t parts = std::ssize(cuts) - 1;
+    const Tensor part(device, {parts, samples, 3}), merged(device, {samples, 3});
+    std::vector<Tensor> products;
+    std::int64_t begin = 0;
+    const auto rows = [&](const Tensor& matrix, std::int64_t first, std::int64_t last) {
+      return matrix.view()
+          .reshaped({classes * columns})
+          .slice(first * columns, last * columns)
+          .reshaped({last - first, columns});
+    };
+    for (std::size_t b = 0; b < cuts.size(); ++b) {
+      const Tensor& product = products.emplace_back(device, Shape{samples, cuts[b] - begin});
+      linear_forward(stream, x, rows(w, begin, cuts[b]), {}, Activation::none, product);
+      const std::int64_t q = b == 0 ? 0 : static_cast<std::int64_t>(b) - 1;
+      margin_softmax_part(stream, spec, product, of_x, of_w.view().slice(begin, cuts[b]), labels,
+                          begin, targets, b == 1,
+                          part.view()
+                              .reshaped({parts * samples * 3})
+                              .slice(q * samples * 3, (q + 1) * samples * 3)
+                              .reshaped({samples, 3}));
+      begin = cuts[b];
+    }
+    softmax_shards_merge(stream, part, merged);
+    const Tensor right = upload(device, {1}, std::vector<std::int32_t>{0});
+    softmax_shards_right(stream, part, merged, 0, samples, right);
+    copy_to_host(stream, right, &right_);
+    const Tensor dx(device, {samples, columns}), dw(device, {classes, columns}),
+        seed = upload(device, {1}, std::vector<float>{kSeed});
+    begin = 0;
+    for (std::size_t b = 0; b < cuts.size(); ++b) {
+      margin_softmax_gradient(stream, spec, of_x, of_w.view().slice(begin, cuts[b]), labels, begin,
+                              targets, merged, seed, products[b]);
+      if (cuts[b] > begin) {
+        linear_backward_data(stream, rows(w, begin, cuts[b]), products[b], begin == 0 ? 0 : 1, dx);
+        linear_backward_weight(stream, x, products[b], 0, rows(dw, begin, cuts[b]));
+      }
+      begin = cuts[b];
+    }
+    project_rows(stream, x, of_x, dx);
+    project_rows(stream, w, of_w, dw);
+    const std::int64_t each[] = {samples * 3, samples * columns, classes * columns};
+    Tensor all(device, {each[0] + each[1] + each[2]});
+    copy(stream, merged.view().reshaped({each[0]}), all.view().slice(0, each[0]));
+    copy(stream, dx.view().reshaped({each[1]}), all.view().slice(each[0], each[0] + each[1]));
+    copy(stream, dw.view().reshaped({each[2]}),
+         all.view().slice(each[0] + each[1], each[0] + each[1] + each[2]));
+    return all;
+  }
+
+  void expect_reference(const MarginSpec& spec, const MarginData& data,
+                        const std::vector<std::int64_t>& cuts, double most = 2e-5) {
+    const auto found = read(run([&](Device& device) { return whole(device, spec, data, cuts); }));
+    const auto wanted =
+        reference::margin_softmax(spec, data.x, data.w, data.labels, static_cast<double>(kSeed));
+    std::vector<double> losses;
+    for (std::size_t n = 0; n < data.x.size(); ++n) {
+      losses.push_back(static_cast<double>(found[3 * n + 2]));
+    }
+    const auto from = found.begin() + 3 * std::ssize(data.x);
+    const std::int64_t of_x = std::ssize(data.x) * std::ssize(data.x[0]);
+    EXPECT_LT(relative_l2(std::vector<float>(losses.begin(), losses.end()), wanted.losses), 2e-6);
+    EXPECT_LT(relative_l2(std::vector<float>(from, from + of_x), flat_doubles(wanted.dx)), most);
+    EXPECT_LT(relative_l2(std::vector<float>(from + of_x, found.end()), flat_doubles(wanted.dw)),
+              most);
+    EXPECT_EQ(right_, wanted.right);
+  }
+
+  std::int32_t right_ = 0;
+};
+INSTANTIATE_TEST_SUITE_P(Setups, MarginSoftmax, nchw_setups(), name_of);
+
+TEST_P(MarginSoftmax, IsThatOfPlainFormulas) {
+  for (const MarginCase& c : margin_cases()) {
+    SCOPED_TRACE(c.name);
+    expect_reference(c.spec, margin_data(5, 7, 20), {2, 2, 3, 7});
+    expect_reference(c.spec, margin_data(17, 300, 33), {100, 163, 163, 300});
+  }
+  expect_reference(margin_cases()[3].spec, margin_data(1, 1, 3), {0, 1});
+}
+
+// At an angle of 1e-4, 1 - c^2 of an f32 c is noise. What the margin multiplies by 1 / sin theta is
+// rounded as products are.
+TEST_P(MarginSoftmax, SeesSmallAngles) {
+  constexpr double kMost = 1e-3;
+  MarginData data{{{1, 1e-4, 0}}, {{3, 0, 0}, {2.5, 0.1, 1}}, {0}};
+  expect_reference(spec_of(1, 0.5, 0, MarginGuard::hard), data, {1, 2}, kMost);
+  data.x[0] = {-1, 1e-4, 0};
+  expect_reference(spec_of(1, 0.5, 0, MarginGuard::none), data, {1, 2}, kMost);
+}
+
+TEST_P(MarginSoftmax, GrowsInTheFirstEpochs) {
+  const MarginData data = margin_data(17, 10, 8);
+  MarginSpec grows = spec_of(1.5, 0.4, 0.2, MarginGuard::smooth);
+  grows.warmup_epochs = 4;
+  const auto bits = [&](const MarginSpec& spec, const std::vector<float>& epochs) {
+    return read(run([&](Device& device) { return whole(device, spec, data, {5, 10}, epochs); }));
+  };
+  EXPECT_EQ(bits(grows, {1}), bits(spec_of(1.125, 0.1, 0.05, MarginGuard::smooth), {}));
+  EXPECT_EQ(bits(grows, {0}), bits(spec_of(1, 0, 0, MarginGuard::smooth), {}));
+  const MarginSpec grown = spec_of(1.5, 0.4, 0.2, MarginGuard::smooth);
+  for (const float epochs : {4.0F, 9.0F}) EXPECT_EQ(bits(grows, {epochs}), bits(grown, {}));
+  EXPECT_EQ(bits(grows, {}), bits(grown, {}));
+}
+
+TEST_P(MarginSoftmax, ABrokenNumberStaysVisible) {
+  MarginData data = margin_data(5, 7, 20);
+  data.x[3][4] = std::numeric_limits<double>::quiet_NaN();
+  const auto found = read(run([&](Device& device) {
+    return whole(device, margin_cases()[3].spec, data, {3, 7});
+  }));
+  EXPECT_TRUE(std::isnan(found[3 * 3 + 2]));
+  EXPECT_FALSE(std::isnan(found[3 * 4 + 2]));
+}
+
+}  // namespace
+}  // namespace ringlet::test

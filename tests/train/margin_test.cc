@@ -1,0 +1,373 @@
+// Training by a loss with a margin (--loss arcface and the like): what is learnt, saved and resumed
+// does not depend on how many ranks have the classes' centres.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "data/memory_dataset.h"
+#include "kernels/host_copy.h"
+#include "nn/layers/linear.h"
+#include "nn/layers/sequential.h"
+#include "nn/layers/stateless.h"
+#include "tests/comm/processes.h"
+#include "tests/reference/margin_softmax.h"
+#include "tests/support/files.h"
+#include "tests/support/tensors.h"
+#include "tests/train/runs.h"
+#include "train/files/centres.h"
+#include "train/files/load_model.h"
+
+namespace ringlet::train {
+namespace {
+
+constexpr int kSide = 5, kSize = 6;
+
+/// Images that look like their class, with noise. `prefix`: of the classes' names.
+std::shared_ptr<const data::Dataset> images_of(std::int64_t count, int classes, std::uint32_t seed,
+                                               const std::string& prefix = "class ") {
+  const auto noise = test::random_floats(count * kSide * kSide, seed, 0, 60);
+  std::vector<std::uint8_t> images;
+  std::vector<std::int32_t> labels;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto label = static_cast<std::int32_t>((7 * i + 3 * (i / 5)) % classes);
+    labels.push_back(label);
+    for (int k = 0; k < kSide * kSide; ++k) {
+      const int pattern = (k * (label + 2)) % 7 < 3 ? 150 : 0;
+      images.push_back(static_cast<std::uint8_t>(
+          pattern + noise[static_cast<std::size_t>(i * kSide * kSide + k)]));
+    }
+  }
+  data::DatasetInfo info{
+      .name = "patterns", .channels = 1, .height = kSide, .width = kSide, .target_names = {}};
+  for (int k = 0; k < classes; ++k) info.target_names.push_back(prefix + std::to_string(k));
+  return std::make_shared<const data::MemoryDataset>(info, std::move(images), std::move(labels));
+}
+
+std::unique_ptr<nn::Layer> make_net(const nn::ModelInput& input) {
+  auto net = std::make_unique<nn::Sequential>();
+  net->add<nn::Flatten>("flatten");
+  net->add<nn::Linear>("fc1", kSide * kSide, 12);
+  net->add<nn::ReLU>("relu");
+  net->add<nn::Linear>("fc2", 12, input.outputs);
+  return net;
+}
+
+/// Splits of 90 training and 30 test samples, and options to train on them.
+struct Trial {
+  explicit Trial(TrainOptions the_options, int classes = 10)
+      : options(std::move(the_options)),
+        data{images_of(90, classes, 1), images_of(30, classes, 2)} {
+    Recipe& recipe = options.recipe;
+    recipe.model = "mlp";    // the name alone
+    recipe.batch_size = 40;  // the last one of an epoch has 10
+    recipe.epochs = 3;
+    recipe.lr = 0.05;
+    recipe.loss = "arcface";
+    recipe.scale = 8;
+    recipe.embedding_size = kSize;
+    options.make_model = make_net;
+    options.execution.check_replicas = 1;
+  }
+  Outcome to_the_end(const std::vector<RunListener*>& listeners = {}) {
+    return run(options, data, listeners);
+  }
+
+  TrainOptions options;
+  data::Splits data;
+};
+
+/// The bytes of both files of a run.
+std::string files_of(const std::filesystem::path& out) {
+  return testing::read_file(out / "model.safetensors") +
+         testing::read_file(out / "centres.safetensors");
+}
+std::string files_of(Trial trial) {
+  const testing::TemporaryDirectory folder;
+  trial.options.files.out = folder.path();
+  trial.to_the_end();
+  return files_of(folder.path());
+}
+
+std::vector<float> centres_in(const std::filesystem::path& out) {
+  const SafetensorsFile file(out / "centres.safetensors");
+  const auto values = file.f32("weight");
+  return {values.begin(), values.end()};
+}
+
+void expect_near(const std::vector<double>& actual, const std::vector<double>& expected,
+                 double most) {
+  ASSERT_EQ(actual.size(), expected.size());
+  for (std::size_t i = 0; i < actual.size(); ++i) {
+    EXPECT_NEAR(actual[i], expected[i], most) << "step " << i;
+  }
+}
+
+/// One class; fewer than ranks; uneven on three and four; more than a block of the product.
+class MarginRun : public ::testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Classes, MarginRun, ::testing::Values(1, 3, 10, 33));
+
+TEST_P(MarginRun, LearnsTheSameOnAnyNumberOfRanks) {
+  const Outcome one = Trial(plain_options(1), GetParam()).to_the_end();
+  if (GetParam() > 1) {
+    EXPECT_LT(one.epochs.back().train_loss, 0.98 * one.epochs.front().train_loss);
+  }
+  for (const int ranks : {2, 3, 4, 8}) {
+    SCOPED_TRACE(ranks);
+    for (const auto layout : {LayoutChoice::nchw, LayoutChoice::lanes}) {
+      const testing::TemporaryDirectory folder;
+      Trial more(plain_options(ranks), GetParam());
+      more.options.files.out = folder.path();
+      more.options.execution.layout = layout;
+      more.options.execution.overlap = layout == LayoutChoice::lanes;
+      const Outcome outcome = more.to_the_end();
+      expect_near(outcome.losses(), one.losses(), 2e-5);
+      EXPECT_NEAR(outcome.result.test.loss, one.result.test.loss, 2e-5);
+      EXPECT_EQ(outcome.result.test.right, one.result.test.right);
+      EXPECT_LT(test::relative_l2(centres_in(folder.path()), one.state.values.back()), 1e-4);
+    }
+  }
+}
+
+TEST_P(MarginRun, ExactModeHasTheSameBytesOnAnyNumberOfRanks) {
+  int turn = 0;
+  for (const std::string& loss : margin_losses()) {
+    const auto learnt = [&](int ranks) {
+      Trial made(exact_options(ranks), GetParam());
+      Recipe& recipe = made.options.recipe;
+      recipe.epochs = 2;
+      recipe.loss = loss;
+      recipe.filter = 0.4;
+      recipe.margin_warmup = 1;
+      recipe.optimizer = turn % 2 == 0 ? "sgd" : "adamw";
+      recipe.nesterov = turn % 2 == 0;
+      recipe.momentum = turn % 2 == 0 ? 0.9 : 0;
+      recipe.accumulate = 2;
+      recipe.clip_norm = 0.5;
+      return files_of(std::move(made));
+    };
+    const std::string one = learnt(1);
+    for (const int ranks : {2, 4, 8}) EXPECT_TRUE(learnt(ranks) == one) << loss << " " << ranks;
+    ++turn;
+  }
+}
+
+/// All numbers of ranks could agree on a sum that is none of the shards'.
+TEST(Margin, ExactModeLearnsWhatIsLearntWithoutIt) {
+  Trial exact(exact_options(2)), plain(exact_options(1));
+  plain.options.recipe.exact = false;
+  expect_near(exact.to_the_end().losses(), plain.to_the_end().losses(), 2e-5);
+}
+
+TEST(Margin, ShardsWithoutSamplesAreNone) {
+  const auto few = [](TrainOptions options) {
+    Trial made(std::move(options));
+    made.options.recipe.batch_size = 3;
+    made.options.max_steps = 6;
+    return made;
+  };
+  const std::vector<double> one = few(plain_options(1)).to_the_end().losses();
+  for (const int ranks : {2, 3}) {
+    expect_near(few(plain_options(ranks)).to_the_end().losses(), one, 2e-5);
+  }
+  const std::string exact = files_of(few(exact_options(1)));
+  for (const int ranks : {2, 4}) EXPECT_TRUE(files_of(few(exact_options(ranks))) == exact);
+}
+
+TEST(Margin, ProcessesWriteWhatThreadsWrite) {
+  const std::string threads = files_of(Trial(exact_options(4)));
+  const testing::TemporaryDirectory folder;
+  comm::Processes processes({2, 2});
+  comm::run_ranks(2, [&](int process) {
+    Trial two(exact_options(2));
+    two.options.execution.in_processes = true;
+    two.options.execution.transport = TransportChoice::shm;
+    two.options.files.out = folder.path();
+    train(processes.group(process), make_run_setup(two.options, two.data, 4), {});
+  });
+  EXPECT_TRUE(files_of(folder.path()) == threads);
+}
+
+TEST(Margin, WhatFourSavedOthersResume) {
+  for (const char* optimizer : {"sgd", "adamw"}) {
+    const auto plain = [&](int ranks) {
+      Trial made(plain_options(ranks));
+      made.options.recipe.optimizer = optimizer;
+      made.options.recipe.momentum = std::string(optimizer) == "sgd" ? 0.9 : 0;
+      return made;
+    };
+    const std::vector<double> losses = plain(1).to_the_end().losses();
+    for (const int ranks : {1, 2, 3, 8}) {
+      const testing::TemporaryDirectory folder;
+      Trial four = plain(4), rest = plain(ranks);
+      four.options.files.out = rest.options.files.out = folder.path();
+      four.options.max_steps = 4;
+      four.to_the_end();
+      const RunSetup setup =
+          make_run_setup(rest.options, rest.data, ranks, read_state(folder.path()));
+      expect_near(run(setup).losses(), {losses.begin() + 4, losses.end()}, 2e-5);
+    }
+  }
+}
+
+TEST(Margin, ExactModeResumesOnAnotherNumberOfRanksBitForBit) {
+  const testing::TemporaryDirectory folder;
+  const std::string whole = files_of(Trial(exact_options(1)));
+  Trial four(exact_options(4)), two(exact_options(2));
+  four.options.files.out = two.options.files.out = folder.path();
+  four.options.max_steps = 4;
+  four.to_the_end();
+  run(make_run_setup(two.options, two.data, 2, read_state(folder.path())));
+  EXPECT_TRUE(files_of(folder.path()) == whole);
+}
+
+TEST(Margin, TheModelsFileHasTheModelAlone) {
+  const testing::TemporaryDirectory folder;
+  Trial two(plain_options(2));
+  two.options.files.out = folder.path();
+  const Outcome outcome = two.to_the_end();
+  const SafetensorsFile model(folder / "model.safetensors"),
+      centres(folder / "centres.safetensors");
+  EXPECT_EQ(model.entries().size(), 4U);
+  EXPECT_FALSE(model.contains("centres.weight"));
+  ASSERT_EQ(centres.entries().size(), 1U);
+  EXPECT_EQ(centres.entries()[0].spec.shape, (std::vector<std::int64_t>{10, kSize}));
+  const auto values = centres.f32("weight");
+  EXPECT_EQ(std::vector<float>(values.begin(), values.begin() + 5 * kSize),
+            outcome.of_ranks[0].values.back());
+  EXPECT_EQ(std::vector<float>(values.begin() + 5 * kSize, values.end()),
+            outcome.of_ranks[1].values.back());
+  EXPECT_TRUE(centres.metadata().at("ringlet.classes").find("class 7") != std::string::npos);
+  EXPECT_EQ(read_model_info(folder / "model.safetensors")->input().outputs, kSize);
+}
+
+/// Of the test samples, how many are nearest to their own class's centre, by plain formulas.
+TEST(Margin, AnEvaluationCountsTheNearestCentres) {
+  Trial one(plain_options(1)), three(plain_options(3));
+  three.options.recipe.loss = one.options.recipe.loss = "cosface";
+  const Outcome outcome = one.to_the_end();
+  const auto& values = outcome.state.values;
+  const auto layer = [&](const std::vector<double>& x, std::size_t weight, bool relu) {
+    std::vector<double> y;
+    for (std::size_t row = 0; row < values[weight + 1].size(); ++row) {
+      double sum = static_cast<double>(values[weight + 1][row]);
+      for (std::size_t k = 0; k < x.size(); ++k) {
+        sum += static_cast<double>(values[weight][row * x.size() + k]) * x[k];
+      }
+      y.push_back(relu ? std::max(0.0, sum) : sum);
+    }
+    return y;
+  };
+  const RunSetup setup = make_run_setup(one.options, one.data, 1);
+  test::reference::Rows x, w;
+  std::vector<std::int32_t> labels;
+  for (std::int64_t i = 0; i < one.data.test->size(); ++i) {
+    std::vector<double> pixels;
+    for (int k = 0; k < kSide * kSide; ++k) {
+      const double pixel = one.data.test->image(i)[static_cast<std::size_t>(k)] / 255.0;
+      pixels.push_back((pixel - static_cast<double>(setup.loader.mean.values()[0])) /
+                       static_cast<double>(setup.loader.deviation.values()[0]));
+    }
+    x.push_back(layer(layer(pixels, 0, true), 2, false));
+    labels.push_back(one.data.test->targets()[static_cast<std::size_t>(i)]);
+  }
+  for (std::size_t k = 0; k < values.back().size(); k += kSize) {
+    w.emplace_back(values.back().begin() + static_cast<std::ptrdiff_t>(k),
+                   values.back().begin() + static_cast<std::ptrdiff_t>(k) + kSize);
+  }
+  const auto wanted = test::reference::margin_softmax({.scale = 8}, x, w, labels, 1);
+  double loss = 0;
+  for (const double of_sample : wanted.losses) loss += of_sample;
+  EXPECT_EQ(outcome.result.test.right, wanted.right);
+  EXPECT_GT(wanted.right, 0);
+  EXPECT_NEAR(outcome.result.test.loss, loss / 30, 1e-5);
+  EXPECT_EQ(three.to_the_end().result.test.right, wanted.right);
+}
+
+TEST(Margin, StartsFromCentresByName) {
+  const testing::TemporaryDirectory folder;
+  Trial first(plain_options(2));
+  first.options.files.out = folder.path();
+  first.to_the_end();
+  const std::vector<float> learnt = centres_in(folder.path());
+  const auto begun = [&](const std::vector<int>& classes, const std::filesystem::path& file) {
+    Trial more(plain_options(3));
+    data::DatasetInfo info{
+        .name = "some", .channels = 1, .height = kSide, .width = kSide, .target_names = {}};
+    for (const int k : classes) info.target_names.push_back("class " + std::to_string(k));
+    const std::vector<std::uint8_t> images(kSide * kSide * 4, 9);
+    more.data.train = more.data.test = std::make_shared<const data::MemoryDataset>(
+        info, images, std::vector<std::int32_t>{0, 1, 0, 1});
+    more.options.files.init_centres = file;
+    more.options.recipe.lr = 0;
+    const testing::TemporaryDirectory out;
+    more.options.files.out = out.path();
+    more.to_the_end();
+    return centres_in(out.path());
+  };
+  const std::vector<float> some = begun({4, 2}, folder.path());
+  const auto row = [&](int k) {
+    return std::vector<float>(learnt.begin() + k * kSize, learnt.begin() + (k + 1) * kSize);
+  };
+  std::vector<float> wanted = row(4);
+  for (const float value : row(2)) wanted.push_back(value);
+  EXPECT_EQ(some, wanted);
+  const std::string message = testing::message_of<Error>([&] {
+    begun({4, 11}, folder / "centres.safetensors");
+  });
+  EXPECT_TRUE(testing::says(message, {"centres.safetensors", "10 classes", "2 of the data"}))
+      << message;
+}
+
+TEST(Margin, UnderF16AllRanksSkipTheSameSteps) {
+  const auto skips = [](int ranks) {
+    Trial made(plain_options(ranks));
+    made.options.recipe.precision = Precision::f16;
+    made.options.execution.emulate_precision = true;
+    const RunSetup setup = make_run_setup(made.options, made.data, ranks);
+    const Outcome outcome = run(setup, {}, [](TrainLoop& loop, Device&, int) {
+      loop.set_loss_scale({.scale = std::ldexp(1.0, 127)});
+    });
+    std::vector<double> skipped;
+    for (const StepReport& step : outcome.steps) skipped.push_back(step.skipped ? 1 : 0);
+    EXPECT_EQ(skipped.front(), 1);
+    return skipped;
+  };
+  EXPECT_EQ(skips(3), skips(1));
+}
+
+TEST(Margin, RefusesWhatCannotBe) {
+  const auto message_of = [](auto change) {
+    Trial made(plain_options(1));
+    change(made.options);
+    return testing::message_of<ContractError>([&] { make_run_setup(made.options, made.data, 1); });
+  };
+  const auto says = [](const std::string& message, std::initializer_list<std::string> words) {
+    return testing::says(message, words) ? std::string() : message;
+  };
+  EXPECT_EQ(says(message_of([](TrainOptions& o) { o.recipe.margin = "3.2"; }), {"--margin", "pi"}),
+            "");
+  EXPECT_EQ(
+      says(message_of([](TrainOptions& o) { o.recipe.margin = "1,2"; }), {"--margin", "three"}),
+      "");
+  EXPECT_EQ(says(message_of([](TrainOptions& o) {
+                   o.recipe.loss = kSoftmax;
+                   o.recipe.scale = 64;
+                   o.recipe.embedding_size = 512;
+                   o.files.init_centres = "some";
+                 }),
+                 {"--init-centres", "--loss"}),
+            "");
+  EXPECT_EQ(says(message_of([](TrainOptions& o) { o.recipe.label_smoothing = 0.1; }),
+                 {"--label-smoothing", "--loss softmax"}),
+            "");
+}
+
+}  // namespace
+}  // namespace ringlet::train

@@ -1,0 +1,173 @@
+#include "train/files/centres.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "base/files/json_text.h"
+#include "base/one_line.h"
+#include "train/files/load_model.h"
+#include "train/files/safetensors.h"
+#include "train/files/safetensors_stream.h"
+
+namespace ringlet::train {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kTensor = "weight";
+constexpr const char* kClasses = "ringlet.classes";
+constexpr const char* kScale = "ringlet.scale";
+
+/// Null: there are none.
+const nn::Parameter* centres_of(const nn::Registry& registry) {
+  const auto& all = registry.parameters;
+  const auto found = std::find_if(all.begin(), all.end(), [](const auto* p) { return p->of_loss; });
+  return found == all.end() ? nullptr : *found;
+}
+
+TensorSpec spec_of(std::int64_t rows, std::int64_t columns) {
+  return {kTensor, "F32", {rows, columns}};
+}
+
+/// The file's tensor, [rows, columns of the run's]. Throws FileError where it is none.
+TensorSpec found_in(const SafetensorsFile& file, const nn::Parameter& centres) {
+  const SafetensorsFile::Entry* entry = file.find(kTensor);
+  const std::int64_t columns = centres.shape[1];
+  if (entry == nullptr || entry->spec.shape.size() != 2) {
+    throw FileError(
+        fmt::format("{} has no tensor '{}' with a row for each class; name the {} of a run",
+                    file.path().string(), kTensor, kCentresFile));
+  }
+  if (entry->spec.shape[1] == columns) return entry->spec;
+  throw FileError(fmt::format(
+      "{} has centres of {} numbers, and embeddings have {}; name centres of this size, or take "
+      "--embedding-size {}",
+      file.path().string(), entry->spec.shape[1], columns, entry->spec.shape[1]));
+}
+
+std::vector<float>& values_of(const nn::Registry& registry, const nn::Parameter& centres,
+                              HostState& state) {
+  state.values.resize(registry.parameters.size());
+  return state.values[static_cast<std::size_t>(centres.id)];
+}
+
+/// Of `rows` rows; empty where the file has no names.
+std::vector<std::string> names_in(const fs::path& file, const Metadata& metadata,
+                                  std::int64_t rows) {
+  const auto found = metadata.find(kClasses);
+  if (found == metadata.end()) return {};
+  constexpr int kFlat = 1;  // levels
+  const nlohmann::json names =
+      parse_json_text(file.string() + ": its " + kClasses, found->second, kFlat);
+  const bool fits = names.is_array() && static_cast<std::int64_t>(names.size()) == rows &&
+                    std::ranges::all_of(names, [](const auto& name) { return name.is_string(); });
+  if (fits) return names.get<std::vector<std::string>>();
+  throw FileError(
+      fmt::format("{}: its metadata have {} that are not {} names, one for each row; "
+                  "write it again without them",
+                  file.string(), kClasses, rows));
+}
+
+/// Which row each class has; empty where the file has no names.
+std::map<std::string, std::int64_t> rows_by_name(const SafetensorsFile& file, std::int64_t rows) {
+  std::map<std::string, std::int64_t> by_name;
+  for (const std::string& name : names_in(file.path(), file.metadata(), rows)) {
+    by_name.emplace(name, static_cast<std::int64_t>(by_name.size()));
+  }
+  return by_name;
+}
+
+std::string utf8_list(const std::vector<std::string>& names) {
+  return nlohmann::json(names).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace
+
+fs::path centres_file_of(const fs::path& named) {
+  std::error_code error;
+  if (!fs::is_directory(named, error)) return named;
+  const fs::path finished = named / kCentresFile, unfinished = named / "state" / kCentresFile;
+  return !fs::exists(finished, error) && fs::exists(unfinished, error) ? unfinished : finished;
+}
+
+bool has_centres(const nn::Registry& registry) { return centres_of(registry) != nullptr; }
+
+CentresInfo read_centres_info(const fs::path& file) {
+  const SafetensorsStream stream(file);
+  const SafetensorsHeader& header = stream.header();
+  CentresInfo info;
+  for (const StoredTensor& tensor : header.tensors) {
+    if (tensor.spec.name != kTensor || tensor.spec.shape.size() != 2) continue;
+    info.names = names_in(file, header.metadata, tensor.spec.shape[0]);
+  }
+  const auto found = header.metadata.find(kScale);
+  if (found == header.metadata.end()) return info;
+  const std::string& text = found->second;
+  const auto [stopped, error] = std::from_chars(text.data(), text.data() + text.size(), info.scale);
+  const bool whole = error == std::errc() && stopped == text.data() + text.size();
+  if (whole && info.scale > 0 && std::isfinite(info.scale)) return info;
+  constexpr std::size_t kShown = 60;
+  throw FileError(
+      fmt::format("{}: its metadata has {} = '{}', which is no number above 0; write it "
+                  "again without it",
+                  file.string(), kScale, on_one_line(text, kShown)));
+}
+
+std::string save_centres(const fs::path& file, const nn::Registry& registry, const HostState& state,
+                         const ModelInfo& info) {
+  const nn::Parameter& centres = *centres_of(registry);
+  Metadata metadata{{"format", "pt"}};
+  if (std::ssize(info.output_names) == centres.shape[0]) {
+    metadata[kClasses] = utf8_list(info.output_names);
+  }
+  if (info.scale > 0) metadata[kScale] = fmt::format("{}", info.scale);
+  const std::vector<TensorToWrite> tensors{
+      {spec_of(centres.shape[0], centres.shape[1]),
+       state.values[static_cast<std::size_t>(centres.id)].data()}};
+  return write_safetensors(file, tensors, metadata);
+}
+
+std::string load_centres(const fs::path& path, const nn::Registry& registry, HostState& state) {
+  const nn::Parameter& centres = *centres_of(registry);
+  const SafetensorsFile file(path);
+  file.match(std::vector<TensorSpec>{spec_of(centres.shape[0], centres.shape[1])});
+  values_of(registry, centres, state) = floats_of(file, kTensor);
+  return file.sum();
+}
+
+void take_centres(const fs::path& path, const nn::Registry& registry,
+                  const std::vector<std::string>& classes, HostState& state) {
+  const nn::Parameter& centres = *centres_of(registry);
+  const SafetensorsFile file(path);
+  const std::int64_t rows = found_in(file, centres).shape[0], columns = centres.shape[1];
+  const std::vector<float> read = floats_of(file, kTensor);
+  const auto by_name = rows_by_name(file, rows);
+  std::vector<float>& values = values_of(registry, centres, state);
+  const bool named = !by_name.empty() && std::ranges::all_of(classes, [&](const auto& name) {
+    return by_name.contains(name);
+  });
+  if (!named) {
+    if (rows == centres.shape[0] && by_name.empty()) {
+      values = read;
+      return;
+    }
+    throw FileError(fmt::format(
+        "{} has centres of {} classes, which the {} of the data are not among, by name or number; "
+        "name centres of these, or leave --init-centres out, and they start anew",
+        path.string(), rows, centres.shape[0]));
+  }
+  values.clear();
+  for (const std::string& name : classes) {
+    const auto begin = read.begin() + by_name.at(name) * columns;
+    values.insert(values.end(), begin, begin + columns);
+  }
+}
+
+}  // namespace ringlet::train

@@ -1,0 +1,48 @@
+// The centres of the classes that embeddings are compared with (nn/layers/class_centres.h): a file
+// of their own beside the model's, since whoever uses the model does not need them.
+//
+//   centres.safetensors   one tensor, `weight` [C, D] in f32. Its metadata have the classes' names
+//                         in the order of the rows, "ringlet.classes", and what cosines were
+//                         multiplied by, "ringlet.scale"
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "train/files/state.h"
+
+namespace ringlet::train {
+
+inline constexpr const char* kCentresFile = "centres.safetensors";
+
+/// The file that `named` stands for: itself, or of a folder that of the run in it; where that run
+/// has not ended, that of its last saved state.
+std::filesystem::path centres_file_of(const std::filesystem::path& named);
+
+/// Whether the model learns centres.
+bool has_centres(const nn::Registry& registry);
+
+/// What the file says of itself; nothing of that where it does not. Throws FileError.
+struct CentresInfo {
+  std::vector<std::string> names;
+  double scale = 64;
+};
+CentresInfo read_centres_info(const std::filesystem::path& file);
+
+/// Writes them, with info.output_names and info.scale. Returns the file's sum. Throws FileError.
+std::string save_centres(const std::filesystem::path& file, const nn::Registry& registry,
+                         const HostState& state, const ModelInfo& info);
+
+/// Reads them into `state`, whose other values stay, and returns the file's sum. Throws FileError
+/// where they are of another shape, or not finite.
+std::string load_centres(const std::filesystem::path& file, const nn::Registry& registry,
+                         HostState& state);
+
+/// The same for --init-centres, where `classes` are the run's: rows go by the classes' names where
+/// the file has names, and all of the run's are among them. Throws FileError as above, and for
+/// other classes, with both numbers.
+void take_centres(const std::filesystem::path& file, const nn::Registry& registry,
+                  const std::vector<std::string>& classes, HostState& state);
+
+}  // namespace ringlet::train

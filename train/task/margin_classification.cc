@@ -1,0 +1,22 @@
+#include "train/task/margin_classification.h"
+
+#include "nn/ops/margin_softmax.h"
+#include "train/recipe/classification_spec.h"
+
+namespace ringlet::train {
+
+std::string MarginClassification::name() const { return kClassification; }
+
+nn::Variable MarginClassification::run(const TaskPass& pass) const {
+  const nn::Variable embedding = answer(pass);
+  const nn::Tape::Scope scope(pass.tape, kLossLayer);
+  return nn::margin_softmax(embedding, dynamic_cast<nn::ClassCentres&>(pass.model).centres(),
+                            pass.batch[nn::kTargets], spec_,
+                            {.loss = pass.losses, .right = pass.numbers});
+}
+
+void MarginClassification::summarize(std::span<const double> right, Evaluation& evaluation) const {
+  evaluation.right = static_cast<std::int64_t>(right[0]);
+}
+
+}  // namespace ringlet::train

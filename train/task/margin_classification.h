@@ -1,0 +1,32 @@
+// Classification by the nearest of the classes' centres: what a model is trained for whose answer
+// is an embedding (--loss arcface and the like). The centres are nn::ClassCentres'.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "kernels/margin_softmax.h"
+#include "nn/layers/class_centres.h"
+#include "train/recipe/margin_spec.h"
+#include "train/task/task.h"
+
+namespace ringlet::train {
+
+class MarginClassification final : public Task {
+ public:
+  /// Throws ContractError as margin_of() does.
+  explicit MarginClassification(const LossSpec& spec) : spec_(margin_of(spec)) {}
+
+  std::string name() const override;
+  /// `pass.model` is an nn::ClassCentres.
+  nn::Variable run(const TaskPass& pass) const override;
+  MetricSpec metric() const override { return {1, DType::i32}; }
+  void summarize(std::span<const double> right, Evaluation& evaluation) const override;
+
+ private:
+  MarginSpec spec_;
+};
+
+}  // namespace ringlet::train
