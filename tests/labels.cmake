@@ -15,7 +15,7 @@ labelled(slow "Oracle.*(naive|doubling|accumulate2|/1_|/3_)")
 labelled(slow "TrainingOracleBits|TrainingOracle.*/(exact|one_nchw)")
 labelled(slow "AtAnyStepIsAsIfNeverStopped/(exact_|fast_1)|InFlight.*/[15]|AnyOptimizer.*/adamw")
 labelled(slow "InAnyExchange|BetweenProcesses.*(gloo|_5x1|_2x3)")
-labelled(slow "resnet18_cifar|EveryModel.*resnet[1-9]|smooth_sign")
+labelled(slow "resnet18_cifar|Oracle.*iresnet18|EveryModel.*resnet[1-9]|smooth_sign")
 # Two runs for each point where a run can be killed. EpochEnd's other tests have the same code.
 # Starts itself four times by mpirun; the other meshes have the same code.
 labelled(slow "MeshOverMpi")

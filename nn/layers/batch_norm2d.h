@@ -1,5 +1,6 @@
 // Batch normalisation of [N, C, H, W]: parameters weight [C] (1) and bias [C] (0), PyTorch's names,
-// and its buffers running_mean, running_var and num_batches_tracked.
+// and its buffers running_mean, running_var and num_batches_tracked. Of [N, C] it is PyTorch's
+// BatchNorm1d.
 #pragma once
 
 #include "nn/layer.h"
@@ -9,7 +10,8 @@ namespace ringlet::nn {
 
 struct BatchNorm2dOptions {
   BatchNormSpec spec{};
-  bool affine = true;  ///< has weight and bias
+  bool affine = true;          ///< has weight and bias
+  bool weight_is_one = false;  ///< and stays so: it stands in files, and is a buffer
 };
 
 class BatchNorm2d : public Layer {
@@ -25,6 +27,7 @@ class BatchNorm2d : public Layer {
   BatchNorm2dOptions options_;
   Parameter weight_;
   Parameter bias_;
+  StateBuffer ones_;  // in the weight's place
   RunningStatistics running_;
 };
 

@@ -19,8 +19,9 @@ Variable ResidualBlock::forward(Tape& tape, const Variable& x) {
   const Variable y = body_.forward(tape, x);
   const Variable shortcut = shortcut_of(tape, downsample_, x);
   const Tape::Scope scope(tape, norm_name_);
-  if (tape.context().fuse) return norm_.forward(tape, y, shortcut, Activation::relu);
-  return relu(add(norm_.forward(tape, y), shortcut));
+  if (tape.context().fuse) return norm_.forward(tape, y, shortcut, last_);
+  const Variable sum = add(norm_.forward(tape, y), shortcut);
+  return last_ == Activation::relu ? relu(sum) : sum;
 }
 
 void ResidualBlock::register_in(Registry& registry, const std::string& prefix) {

@@ -1,6 +1,6 @@
 // The block of a residual network, with the names of torchvision's BasicBlock and Bottleneck:
 //
-//   y = ReLU( norm(body(x)) + downsample(x) )
+//   y = ReLU( norm(body(x)) + downsample(x) )      or without the ReLU
 //
 // The layers of the body have names of their own choice in the block ("conv1", "bn1"), and the norm
 // behind it has one too ("bn2"). A downsample without layers passes x on. The norm, the addition
@@ -17,8 +17,9 @@ namespace ringlet::nn {
 
 class ResidualBlock : public Layer {
  public:
-  ResidualBlock(std::string norm_name, int channels)
-      : norm_name_(std::move(norm_name)), norm_(channels) {}
+  /// `last`: what stands behind the sum.
+  ResidualBlock(std::string norm_name, int channels, Activation last = Activation::relu)
+      : norm_name_(std::move(norm_name)), norm_(channels), last_(last) {}
 
   Sequential& body() { return body_; }
   Sequential& downsample() { return downsample_; }
@@ -30,6 +31,7 @@ class ResidualBlock : public Layer {
   Sequential body_;
   std::string norm_name_;
   BatchNorm2d norm_;
+  Activation last_;
   Sequential downsample_;
 };
 

@@ -1,5 +1,6 @@
 #include "nn/layers/stateless.h"
 
+#include "nn/cast.h"
 #include "nn/initializer.h"
 #include "nn/ops/dropout.h"
 #include "nn/ops/elementwise.h"
@@ -25,6 +26,8 @@ Variable AdaptiveAvgPool2d::forward(Tape&, const Variable& x) {
 }
 
 Variable Flatten::forward(Tape&, const Variable& x) { return flatten(x); }
+
+Variable InF32::forward(Tape&, const Variable& x) { return cast(x, DType::f32); }
 
 Variable Dropout::forward(Tape& tape, const Variable& x) {
   return tape.context().training ? dropout(x, probability_, name_hash_) : x;

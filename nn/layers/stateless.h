@@ -55,6 +55,12 @@ class Flatten : public Layer {
   Variable forward(Tape& tape, const Variable& x) override;
 };
 
+/// The same numbers as f32, where the model's activations are narrow.
+class InF32 : public Layer {
+ public:
+  Variable forward(Tape& tape, const Variable& x) override;
+};
+
 /// Identity outside training.
 class Dropout : public Layer {
  public:

@@ -6,6 +6,7 @@
 
 #include "nn/layers/batch_norm2d.h"
 #include "nn/layers/sequential.h"
+#include "nn/models/iresnet.h"
 #include "nn/models/resnet.h"
 #include "tests/nn/support.h"
 
@@ -159,6 +160,61 @@ TEST(ResNet, HasAsManyParametersAsItShould) {
   EXPECT_EQ(count_of(*make_resnet50(photographs)), 25'557'032);
   EXPECT_EQ(count_of(*make_resnet18_cifar(small)), 11'173'962);
   EXPECT_EQ(count_of(*make_resnet20(small)), 272'474);
+}
+
+/// PyTorch counts the weight of `features` too, which is 1 and not learnt.
+std::int64_t count_with_ones(Layer& model) {
+  std::int64_t count = count_of(model);
+  for (const StateBuffer* buffer : register_model(model).buffers) {
+    if (buffer->name == "features.weight") count += buffer->shape.count();
+  }
+  return count;
+}
+
+// InsightFace's numbers for its 112 x 112 and 512; other sizes change the linear layer alone.
+TEST(FaceResNet, HasAsManyParametersAsItShould) {
+  const ModelInput faces{3, 112, 112, 512};
+  EXPECT_EQ(count_with_ones(*make_iresnet18(faces)), 24'025'600);
+  EXPECT_EQ(count_with_ones(*make_iresnet34(faces)), 34'139'328);
+  EXPECT_EQ(count_with_ones(*make_iresnet50(faces)), 43'590'848);
+  EXPECT_EQ(count_with_ones(*make_iresnet100(faces)), 65'156'160);
+  EXPECT_EQ(count_with_ones(*make_iresnet18({3, 65, 28, 512})),
+            24'025'600 - std::int64_t{512} * 512 * (7 * 7 - 5 * 2));
+}
+
+TEST(FaceResNet, HasInsightFacesTensors) {
+  const auto model = make_iresnet18({3, 112, 112, 512});
+  const Registry registry = register_model(*model);
+  std::vector<std::string> names;
+  for (const Parameter* p : registry.parameters) names.push_back(p->name);
+  const std::vector<std::string> first{"conv1.weight",
+                                       "bn1.weight",
+                                       "bn1.bias",
+                                       "prelu.weight",
+                                       "layer1.0.bn1.weight",
+                                       "layer1.0.bn1.bias",
+                                       "layer1.0.conv1.weight",
+                                       "layer1.0.bn2.weight",
+                                       "layer1.0.bn2.bias",
+                                       "layer1.0.prelu.weight",
+                                       "layer1.0.conv2.weight",
+                                       "layer1.0.bn3.weight",
+                                       "layer1.0.bn3.bias",
+                                       "layer1.0.downsample.0.weight",
+                                       "layer1.0.downsample.1.weight",
+                                       "layer1.0.downsample.1.bias",
+                                       "layer1.1.bn1.weight"};
+  const std::vector<std::string> last{"bn2.weight", "bn2.bias", "fc.weight", "fc.bias",
+                                      "features.bias"};
+  ASSERT_GT(names.size(), first.size() + last.size());
+  EXPECT_TRUE(std::equal(first.begin(), first.end(), names.begin()));
+  EXPECT_TRUE(std::equal(last.rbegin(), last.rend(), names.rbegin()));
+  for (const StateBuffer* buffer : registry.buffers) {
+    if (buffer->name != "features.weight") continue;
+    EXPECT_EQ(buffer->shape, (Shape{512}));
+    EXPECT_EQ(buffer->start, 1);
+  }
+  EXPECT_EQ(registry.counters.size(), 31U);  // a norm each
 }
 
 TEST(ResNet, HasTorchvisionsTensors) {

@@ -56,6 +56,14 @@ TEST_P(CheckGradients, TakesTheLibrarysLayers) {
   PReLU slopes(4), slope;
   expect_right(slopes, images);
   expect_right(slope, images);
+  InF32 same;
+  expect_right(same, rows);
+  BatchNorm2d features(6, {.weight_is_one = true});
+  expect_right(features, rows);
+  ResidualBlock plain("bn3", 4, Activation::none);
+  plain.body().add<BatchNorm2d>("bn1", 4);
+  plain.body().add<Tanh>("tanh");
+  expect_right(plain, images);
   Concat concat;
   concat.add("left").add<Linear>("fc", 6, 2);
   concat.add("through");

@@ -18,6 +18,7 @@ and its sum with signs that the formula gives. The same formulas in C++: tests/o
     u(name, j)       (mix(fnv1a(name) + 2654435769 j) >> 8) / 2^23 - 1, in [-1, 1)
     weights          u * sqrt(6 / fan_out) of a convolution, u / sqrt(fan_in) of the linear layer
     norms            (1 + u / 4) / 4 and (3 + u / 4) / 4, every fourth (-3 + u / 4) / 4
+    PReLU's slopes   (1 + u / 4) / 4
     sign(j)          1 - 2 (mix(j + 12345) & 1)
 
 A ReLU near zero may take the other side in float32, and ten steps of training make much of it: with
@@ -43,7 +44,7 @@ from make_reference import formula_data, mix  # noqa: E402
 
 OUT = pathlib.Path(__file__).resolve().parent.parent / "testdata" / "oracle" / "resnet.json"
 STEPS, BATCH, MOMENTUM, DECAY = 10, 16, 0.9, 5e-4
-RATES = {"resnet18-cifar": 0.002, "resnet20": 0.005}
+RATES = {"resnet18-cifar": 0.002, "resnet20": 0.005, "iresnet18": 0.002}
 STAGES = {"resnet18-cifar": ([2, 2, 2, 2], 64), "resnet20": ([3, 3, 3], 16)}
 
 
@@ -85,6 +86,52 @@ class ResNet(nn.Module):
         for stage in range(self.stages):
             x = getattr(self, f"layer{stage + 1}")(x)
         return self.fc(x.mean((2, 3)))
+
+
+class FaceBlock(nn.Module):
+    def __init__(self, inputs, outputs, stride):
+        super().__init__()
+        self.bn1 = nn.BatchNorm2d(inputs)
+        self.conv1 = nn.Conv2d(inputs, outputs, 3, 1, 1, bias=False)
+        self.bn2 = nn.BatchNorm2d(outputs)
+        self.prelu = nn.PReLU(outputs)
+        self.conv2 = nn.Conv2d(outputs, outputs, 3, stride, 1, bias=False)
+        self.bn3 = nn.BatchNorm2d(outputs)
+        self.downsample = None
+        if stride != 1:
+            self.downsample = nn.Sequential(
+                nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs)
+            )
+
+    def forward(self, x):
+        y = self.bn3(self.conv2(self.prelu(self.bn2(self.conv1(self.bn1(x))))))
+        return y + (x if self.downsample is None else self.downsample(x))
+
+
+class FaceNet(nn.Module):
+    """InsightFace's iresnet18 for images of 8 x 8, of one channel, with ten outputs."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv1 = nn.Conv2d(1, 64, 3, 1, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(64)
+        self.prelu = nn.PReLU(64)
+        inputs = 64
+        for stage in range(4):
+            outputs = 64 << stage
+            blocks = [FaceBlock(inputs, outputs, 2), FaceBlock(outputs, outputs, 1)]
+            setattr(self, f"layer{stage + 1}", nn.Sequential(*blocks))
+            inputs = outputs
+        self.bn2 = nn.BatchNorm2d(512)
+        self.fc = nn.Linear(512, 10)
+        self.features = nn.BatchNorm1d(10)
+        self.features.weight.requires_grad = False
+
+    def forward(self, x):
+        x = self.prelu(self.bn1(self.conv1(x)))
+        for stage in range(4):
+            x = getattr(self, f"layer{stage + 1}")(x)
+        return self.features(self.fc(self.bn2(x).flatten(1)))
 
 
 def fnv1a(text):
@@ -129,12 +176,12 @@ def summary(tensors):
 
 
 def train(name, dtype):
-    blocks, width = STAGES[name]
-    model = ResNet(blocks, width)
+    model = ResNet(*STAGES[name]) if name in STAGES else FaceNet()
     start_of.inputs = model.fc.in_features
     with torch.no_grad():
         for key, value in model.named_parameters():
-            value.copy_(start_of(key, tuple(value.shape)))
+            if value.requires_grad:  # features.weight is 1
+                value.copy_(start_of(key, tuple(value.shape)))
     model = model.to(dtype)
     optimizer = torch.optim.SGD(
         model.parameters(), lr=RATES[name], momentum=MOMENTUM, weight_decay=DECAY, nesterov=True
@@ -149,7 +196,8 @@ def train(name, dtype):
         loss = functional.cross_entropy(model(inputs), targets)
         loss.backward()
         if gradient is None:
-            gradient = summary({key: value.grad for key, value in model.named_parameters()})
+            learnt = {key: value for key, value in model.named_parameters() if value.requires_grad}
+            gradient = summary({key: value.grad for key, value in learnt.items()})
         optimizer.step()
         losses.append(loss.item())
     kept = {k: v for k, v in model.state_dict().items() if not k.endswith("num_batches_tracked")}
@@ -179,7 +227,7 @@ def deviation(run, truth):
 def main():
     torch.set_num_threads(1)
     document = {"torch": torch.__version__, "steps": STEPS, "batch": BATCH}
-    for name in STAGES:
+    for name in RATES:
         truth = train(name, torch.float64)
         truth["float32_deviation"] = deviation(train(name, torch.float32), truth)
         document[name] = truth

@@ -32,6 +32,7 @@ constexpr std::int64_t kFree = 79'000'000'000;  // bytes, of an H100 that nobody
 
 nn::ModelInput input_of(const std::string& model) {
   if (model.starts_with("lenet") || model == "mlp") return {};
+  if (model.starts_with("iresnet")) return {3, 112, 112, 512};
   const bool small = model.ends_with("cifar") || model == "resnet20";
   return {3, small ? 32 : 224, small ? 32 : 224, 10};
 }

@@ -15,6 +15,7 @@
 #include "nn/layers/concat.h"
 #include "nn/layers/conv2d.h"
 #include "nn/layers/linear.h"
+#include "nn/layers/prelu.h"
 #include "nn/layers/sequential.h"
 #include "nn/layers/stateless.h"
 #include "nn/ops/elementwise.h"
@@ -231,6 +232,27 @@ TEST(OnnxGraph, HasBranchesSideBySide) {
   EXPECT_EQ(in_words(graph_of(model)),
             (Lines{"both.left.sigmoid = Sigmoid(in)", "both.right.tanh = Tanh(in)",
                    "out = Concat(both.left.sigmoid, both.right.tanh) axis 1 named both"}));
+}
+
+// ONNX aligns a slope with the last extents of what it is for.
+TEST(OnnxGraph, HasSlopesOfChannels) {
+  nn::Sequential model;
+  model.add<nn::Conv2d>("conv", nn::Conv2dOptions{.in_channels = 1, .out_channels = 3});
+  model.add<nn::PReLU>("images", 3);
+  model.add<nn::Flatten>("flatten");
+  model.add<nn::PReLU>("rows");
+  const onnx::Graph graph = graph_of(model);
+  const Lines lines = in_words(graph);
+  EXPECT_EQ(lines.at(1), "images = PRelu(conv, images.weight)");
+  EXPECT_EQ(lines.at(3), "out = PRelu(flatten, rows.weight) named rows");
+  for (const onnx::Tensor& tensor : graph.initializer()) {
+    if (tensor.name() == "rows.weight") EXPECT_EQ(tensor.dims_size(), 1);
+    if (tensor.name() != "images.weight") continue;
+    ASSERT_EQ(tensor.dims_size(), 3);
+    EXPECT_EQ(tensor.dims(0), 3);
+    EXPECT_EQ(tensor.dims(1), 1);
+    EXPECT_EQ(tensor.dims(2), 1);
+  }
 }
 
 TEST(OnnxGraph, GivesNoNameTwice) {

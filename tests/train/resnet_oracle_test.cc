@@ -104,6 +104,9 @@ std::vector<Case> cases() {
   }
   all.push_back({"resnet18-cifar", 1, LayoutChoice::lanes});
   all.push_back({"resnet18-cifar", 3, LayoutChoice::nchw});
+  all.push_back({"iresnet18", 1, LayoutChoice::lanes});
+  all.push_back({"iresnet18", 1, LayoutChoice::nchw});
+  all.push_back({"iresnet18", 3, LayoutChoice::lanes});
   return all;
 }
 

@@ -43,7 +43,10 @@ inline std::vector<float> to_host(Device& device, const ConstView& view) {
 
 inline void start_by_formula(TrainLoop& loop, Device& device) {
   const nn::Registry& registry = loop.replica().parameters().registry();
-  const std::int64_t features = registry.parameters.at(registry.parameters.size() - 2)->shape[1];
+  std::int64_t features = 0;
+  for (const nn::Parameter* p : registry.parameters) {
+    if (p->name == "fc.weight") features = p->shape[1];
+  }
   for (const nn::Parameter* p : registry.parameters) {
     const auto values = oracle::resnet_start(p->name, p->shape, features);
     nn::from_rows(device.compute(), values.data(), p->value);

@@ -68,6 +68,7 @@ class GraphWriter {
   void sum(const Step& step) { add("Add", step); }
   void sigmoid(const Step& step) { add("Sigmoid", step); }
   void tanh(const Step& step) { add("Tanh", step); }
+  void parametric_relu(const Step& step);
   void concat(const Step& step) { add_attribute(add("Concat", step), "axis", 1); }
   void multiple(const Step& step);
 
@@ -104,6 +105,7 @@ const GraphWriter::Row GraphWriter::kOperations[] = {
     {"conv2d", &GraphWriter::convolution},
     {"linear", &GraphWriter::linear},
     {"max_pool2d", &GraphWriter::max_pool},
+    {"prelu", &GraphWriter::parametric_relu},
     {"relu", &GraphWriter::relu},
     {"reshape", &GraphWriter::reshape},
     {"scale", &GraphWriter::multiple},
@@ -230,6 +232,16 @@ void GraphWriter::reshape(const Step& step) {
   node.add_input(node.name() + "/shape");
   add_tensor(graph_, node.name() + "/shape", kOnnxInt64, {to.rank()})
       .set_raw_data(extents.data(), extents.size() * sizeof(std::int64_t));
+}
+
+/// The slopes are [C, 1, 1] there: ONNX aligns shapes at their last extent.
+void GraphWriter::parametric_relu(const Step& step) {
+  const bool is_new = !names_.contains(step.inputs.at(1));
+  add("PRelu", step);
+  if (!is_new || shape_of(step.inputs.at(0)).rank() != 4) return;
+  onnx::Tensor& slopes = *graph_.mutable_initializer(graph_.initializer_size() - 1);
+  slopes.add_dims(1);
+  slopes.add_dims(1);
 }
 
 void GraphWriter::multiple(const Step& step) {

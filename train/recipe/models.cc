@@ -1,6 +1,7 @@
 #include "train/recipe/models.h"
 
 #include "base/error.h"
+#include "nn/models/iresnet.h"
 #include "nn/models/lenet.h"
 #include "nn/models/mlp.h"
 #include "nn/models/resnet.h"
@@ -80,6 +81,12 @@ constexpr Entry kModels[] = {
      "resnet18 for small images: a 3x3 convolution at its start, and no pooling behind it"},
     {"resnet20", nn::make_resnet20, residual,
      "He et al.'s residual network of 20 layers for CIFAR-10, shortcuts of their option B"},
+    {"iresnet18", nn::make_iresnet18, deep_residual,
+     "InsightFace's residual network of 18 layers with PReLU, for faces of 112 x 112; its weights "
+     "load with --init"},
+    {"iresnet34", nn::make_iresnet34, deep_residual, "InsightFace's of 34 layers"},
+    {"iresnet50", nn::make_iresnet50, deep_residual, "InsightFace's of 50 layers"},
+    {"iresnet100", nn::make_iresnet100, deep_residual, "InsightFace's of 100 layers"},
 };
 
 const Entry& entry_of(std::string_view name) {
