@@ -12,7 +12,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <type_traits>
+#include <vector>
 
 #include "base/trace.h"
 
@@ -136,11 +138,17 @@ class Stream {
   WorkTotals* totals() const { return totals_; }
   void set_totals(WorkTotals* totals) { totals_ = totals; }
 
+  /// Where the stream adds a line for people for each graph that it captures, and for each engine
+  /// that a library has chosen for it; or null.
+  std::vector<std::string>* notes() const { return notes_; }
+  void set_notes(std::vector<std::string>* notes) { notes_ = notes; }
+
  private:
   Device& device_;
   const char* name_;
   Tracer* tracer_ = nullptr;
   WorkTotals* totals_ = nullptr;
+  std::vector<std::string>* notes_ = nullptr;
 };
 
 }  // namespace ringlet

@@ -193,13 +193,17 @@ int run(const BenchFlags& flags, const CLI::App& command) {
   bench::TrainingSpeed speed;
   nlohmann::json json;
   if (on_gpu(execution)) {
-    speed = bench::measure_training(setup, flags.warm_up, flags.steps);
+    bench::DeviceNotes notes;
+    speed = bench::measure_training(setup, flags.warm_up, flags.steps,
+                                    flags.json.empty() ? nullptr : &notes);
     fmt::print("{}, global batch {}, {} replica{} from {} on, sync {}{}, {}, graph {}\n\n",
                options.recipe.model, options.recipe.batch_size, ranks, ranks == 1 ? "" : "s",
                execution.devices.front().to_string(), execution.sync, exact,
                name_of(options.recipe.precision), execution.graph && ranks == 1 ? "on" : "off");
     print_gpu_speed(speed);
     json = as_json(speed, setup);
+    json["first_step_seconds"] = notes.first_step_seconds;
+    json["device_notes"] = notes.lines;
   } else {
     Peak peak(ranks * execution.threads);
     speed = bench::measure_training(setup, flags.warm_up, flags.steps);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 
 #include "base/stop_request.h"
 #include "nn/ops/softmax_cross_entropy.h"
@@ -32,6 +33,14 @@ train::PhaseSeconds divided(const train::PhaseSeconds& sum, double by) {
   return {sum.data / by, sum.forward / by, sum.backward / by, sum.sync / by, sum.update / by};
 }
 
+/// Seconds of the loop's first step; negative where somebody asked to stop.
+double time_one_step(train::TrainLoop& loop) {
+  const auto begin = std::chrono::steady_clock::now();
+  if (!loop.step()) return -1;
+  loop.settle();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
 /// False where somebody asked to stop.
 bool run_steps(train::TrainLoop& loop, std::int64_t steps) {
   for (std::int64_t i = 0; i < steps; ++i) {
@@ -58,7 +67,7 @@ StepSeconds step_seconds(std::span<const train::StepReport> steps) {
 }
 
 TrainingSpeed measure_training(const train::RunSetup& setup, std::int64_t warm_up,
-                               std::int64_t steps) {
+                               std::int64_t steps, DeviceNotes* notes) {
   TrainingSpeed speed;
   speed.steps = steps;
   Steps steps_done;
@@ -68,10 +77,13 @@ TrainingSpeed measure_training(const train::RunSetup& setup, std::int64_t warm_u
   train::run_replicas(
       group, setup.options.execution, [&](Device& device, comm::Communicator& communicator) {
         const bool first = communicator.rank() == 0;
+        if (first && notes != nullptr) device.compute().set_notes(&notes->lines);
         train::TrainLoop loop(
             setup, device, communicator,
             first ? std::span(&listener, 1) : std::span<train::RunListener* const>());
-        if (!run_steps(loop, warm_up)) return stopped.store(true);
+        const double seconds = time_one_step(loop);
+        if (first && notes != nullptr) notes->first_step_seconds = seconds;
+        if (seconds < 0 || !run_steps(loop, warm_up - 1)) return stopped.store(true);
         loop.settle();
         const train::PhaseSeconds before = loop.phases();
         if (!run_steps(loop, steps)) return stopped.store(true);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "train/reports/reports.h"
@@ -30,9 +31,16 @@ struct TrainingSpeed {
   double computed_flops = 0;      ///< of a step over all ranks: what the fused kernels compute
 };
 
+/// What rank 0's device did beside its steps. Asking costs the first steps a little, those that are
+/// measured nothing.
+struct DeviceNotes {
+  double first_step_seconds = 0;     ///< from its launch to its end: it makes the libraries' plans
+  std::vector<std::string> lines{};  ///< Stream::notes() of its compute stream
+};
+
 /// Runs `warm_up` and then `steps` optimiser steps, all ranks together. Throws Stopped where
-/// RunSetup::stop_requested says so meanwhile.
+/// RunSetup::stop_requested says so meanwhile. `warm_up`: at least one. `notes` may be null.
 TrainingSpeed measure_training(const train::RunSetup& setup, std::int64_t warm_up,
-                               std::int64_t steps);
+                               std::int64_t steps, DeviceNotes* notes = nullptr);
 
 }  // namespace ringlet::bench

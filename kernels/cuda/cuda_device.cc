@@ -6,6 +6,7 @@
 
 #include "base/switches.h"
 #include "kernels/cuda/cuda_error.h"
+#include "kernels/cuda/graph_note.h"
 #include "kernels/cuda/libraries.h"
 #include "kernels/cuda/views.h"
 
@@ -181,6 +182,7 @@ std::unique_ptr<Graph> CudaStream::end_capture() {
   if (aside_) go_aside(false);
   cudaGraph_t captured = nullptr;
   check_cuda(cudaStreamEndCapture(handle(), &captured), "cudaStreamEndCapture");
+  if (notes() != nullptr) notes()->push_back(describe(captured));
   cudaGraphExec_t executable = nullptr;
   const cudaError_t result = cudaGraphInstantiate(&executable, captured, 0);
   cudaGraphDestroy(captured);

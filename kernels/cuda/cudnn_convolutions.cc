@@ -5,6 +5,7 @@
 
 #include "kernels/cuda/autotune.h"
 #include "kernels/cuda/cuda_device.h"
+#include "kernels/cuda/engine_note.h"
 #include "kernels/cuda/libraries.h"
 #include "kernels/cuda/nan_probe.h"
 #include "kernels/cuda/views.h"
@@ -158,6 +159,10 @@ CudnnConvolutions::Entry CudnnConvolutions::make_entry(const Key& key, const Add
     entry.is_naive =
         key.pass == Conv2dPass::backward_filter && is_naive_filter_gradient(*entry.plan);
     entry.packs.reserve(kPacks);
+    const bool is_used = !entry.is_naive || !stream_.deterministic();  // conv2d_backward_filter
+    if (is_used && stream_.notes() != nullptr) {
+      stream_.notes()->push_back(cudnn_graph::describe(key, *entry.plan));
+    }
   }
   return entry;
 }

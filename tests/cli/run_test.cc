@@ -1,6 +1,7 @@
 // Runs that end well: what they print, write and leave behind, whatever the number of replicas.
 #include <sched.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -11,6 +12,7 @@
 
 #include "base/files/json_text.h"
 #include "base/processors.h"
+#include "kernels/cuda_devices.h"
 #include "tests/cli/program.h"
 #include "tests/support/files.h"
 
@@ -190,6 +192,24 @@ TEST(BenchTrain, TellsTheMeanBesideTheMedian) {
   EXPECT_GE(mean, fastest);
   EXPECT_GE(speed.at("median_seconds").get<double>(), fastest);
   EXPECT_NEAR(speed.at("samples_per_second").get<double>() * mean, 64, 1e-6);
+}
+
+TEST(BenchTrain, TellsOfACudaDeviceBesideItsSpeed) {
+  if (survey_cuda().devices.empty()) GTEST_SKIP() << "no GPU";
+  const TemporaryDirectory folder;
+  const Outcome outcome = ringlet({"bench", "train", "--model", "lenet-d2l", "--synthetic-train",
+                                   "256", "--batch-size", "64", "--device", "cuda:0", "--warm-up",
+                                   "2", "--steps", "1", "--json", folder / "speed.json"});
+  ASSERT_TRUE(succeeds(outcome));
+  const json speed = parse_json(read_file(folder / "speed.json"));
+  EXPECT_GT(speed.at("first_step_seconds").get<double>(), 0);
+  const std::vector<std::string> notes = speed.at("device_notes");
+  const auto begins = [&](const char* text) {
+    return std::any_of(notes.begin(), notes.end(),
+                       [text](const std::string& note) { return note.starts_with(text); });
+  };
+  EXPECT_TRUE(begins("a graph of "));
+  EXPECT_TRUE(begins("conv2d_forward"));
 }
 
 TEST(Metrics, AreALineAStepAndALineAnEpoch) {

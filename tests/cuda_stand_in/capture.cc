@@ -116,6 +116,31 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   return cudaSuccess;
 }
 
+cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, std::size_t* count) {
+  if (nodes != nullptr) return failed(cudaErrorNotSupported);
+  *count = graph->nodes.size();
+  return cudaSuccess;
+}
+
+// As CUDA 13 has it. A kernel that is launched early has such an edge from a kernel alone.
+cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t*, cudaGraphNode_t*,
+                              cudaGraphEdgeData* data, std::size_t* count) {
+  std::size_t found = 0;
+  for (const Node& node : graph->nodes) {
+    for (const std::size_t before : node.after) {
+      const bool is_early =
+          node.kind == Kind::early_kernel && graph->nodes[before].kind != Kind::other;
+      cudaGraphEdgeData edge{};
+      if (is_early) edge.from_port = cudaGraphKernelNodePortProgrammatic;
+      if (is_early) edge.type = cudaGraphDependencyTypeProgrammatic;
+      if (data != nullptr && found < *count) data[found] = edge;
+      ++found;
+    }
+  }
+  *count = found;
+  return cudaSuccess;
+}
+
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
                                  unsigned long long) {
   const Lock lock(mutex);

@@ -24,6 +24,7 @@ struct Node {
   std::string name;
   Work work;
   Indices after;  ///< indices of the nodes that come before; lower than its own
+  Kind kind = Kind::other;
 };
 
 /// In the order of the calls.

@@ -68,7 +68,8 @@ cudaError_t refuse_broken(const Capture& capture);
 extern std::set<cudaStream_t> streams;
 cudaError_t check_stream(cudaStream_t stream);
 /// Puts work on a stream that is good, whichever GPU is current. Memory is open to it.
-cudaError_t put(cudaStream_t stream, const char* name, std::function<void()> work);
+cudaError_t put(cudaStream_t stream, const char* name, std::function<void()> work,
+                Kind kind = Kind::other);
 /// False: the stream's next piece of work waits for something.
 bool run_next(CUstream_st& stream);
 /// Whether the stream is idle then.

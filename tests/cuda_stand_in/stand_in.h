@@ -36,13 +36,22 @@
 
 namespace ringlet::stand_in {
 
+/// What CUDA knows of work beside what it does.
+enum class Kind : std::uint8_t {
+  other,         ///< a copy, an event's record, a graph
+  kernel,        ///< begins when the one before it in the stream has ended
+  early_kernel,  ///< may begin before a kernel in front of it has ended, and wait there
+};
+
 /// A launch: puts work on the stream; while it is captured, into its graph. Fails where the stream
 /// is not of the current GPU. `name` is for the list of nodes.
-cudaError_t enqueue(cudaStream_t stream, const char* name, std::function<void()> work);
+cudaError_t enqueue(cudaStream_t stream, const char* name, std::function<void()> work,
+                    Kind kind = Kind::kernel);
 /// Work that may have to wait for another stream, thread or process. It gives false as long as it
 /// is not done, and is then asked again.
 using Work = std::function<bool()>;
-cudaError_t enqueue_waiting(cudaStream_t stream, const char* name, Work work);
+cudaError_t enqueue_waiting(cudaStream_t stream, const char* name, Work work,
+                            Kind kind = Kind::other);
 
 /// The allocation that holds the address, [begin, end); else the one before it, or an empty one.
 std::pair<std::uintptr_t, std::uintptr_t> memory_at(std::uintptr_t address);

@@ -52,7 +52,7 @@ cudaError_t check_stream(cudaStream_t stream) {
   return streams.contains(stream) ? cudaSuccess : failed(cudaErrorInvalidResourceHandle);
 }
 
-cudaError_t enqueue_waiting(cudaStream_t stream, const char* name, Work work) {
+cudaError_t enqueue_waiting(cudaStream_t stream, const char* name, Work work, Kind kind) {
   const Lock lock(mutex);
   if (check_stream(stream) != cudaSuccess) return last_error;
   if (stream->capture == nullptr) {
@@ -62,20 +62,21 @@ cudaError_t enqueue_waiting(cudaStream_t stream, const char* name, Work work) {
   }
   if (stream->capture->broken) return refuse_broken(*stream->capture);
   Nodes& nodes = stream->capture->nodes;
-  nodes.push_back({name, std::move(work), stream->last});
+  nodes.push_back({name, std::move(work), stream->last, kind});
   stream->last = {nodes.size() - 1};
   return cudaSuccess;
 }
 
-cudaError_t put(cudaStream_t stream, const char* name, std::function<void()> work) {
-  return enqueue_waiting(stream, name, [work = std::move(work), gpus = reach_of(stream->device)] {
+cudaError_t put(cudaStream_t stream, const char* name, std::function<void()> work, Kind kind) {
+  const auto opened = [work = std::move(work), gpus = reach_of(stream->device)] {
     const OpenMemory open(gpus);
     work();
     return true;
-  });
+  };
+  return enqueue_waiting(stream, name, opened, kind);
 }
 
-cudaError_t enqueue(cudaStream_t stream, const char* name, std::function<void()> work) {
+cudaError_t enqueue(cudaStream_t stream, const char* name, std::function<void()> work, Kind kind) {
   const Lock lock(mutex);
   if (check_stream(stream) != cudaSuccess) return last_error;
   if (stream->device != current_device) {
@@ -86,7 +87,7 @@ cudaError_t enqueue(cudaStream_t stream, const char* name, std::function<void()>
   const bool waits = stream->capture != nullptr && name == "matmul"sv &&
                      std::getenv("RINGLET_STAND_IN_CAPTURE") != nullptr;
   if (waits && cudaStreamSynchronize(stream) != cudaSuccess) return last_error;
-  return put(stream, name, std::move(work));
+  return put(stream, name, std::move(work), kind);
 }
 
 }  // namespace ringlet::stand_in

@@ -1,4 +1,5 @@
-"""`ringlet bench train` of ResNets with batch norm, in each precision, captured. PyTorch's are torch_peer.py's."""
+"""`ringlet bench train` of ResNets with batch norm, in each precision, captured, with what the GPU notes of itself. PyTorch's are
+torch_peer.py's."""
 
 import json
 

@@ -97,6 +97,13 @@ void run(const Launch& launch) {
   }
 }
 
+bool is_early(const cudaLaunchConfig_t& config) {
+  return std::any_of(config.attrs, config.attrs + config.numAttrs, [](const auto& attribute) {
+    return attribute.id == cudaLaunchAttributeProgrammaticStreamSerialization &&
+           attribute.val.programmaticStreamSerializationAllowed != 0;
+  });
+}
+
 bool is_possible(const cudaLaunchConfig_t& config) {
   constexpr unsigned kMostThreads = 1024;
   return config.gridDim.x > 0 && config.gridDim.y == 1 && config.gridDim.z == 1 &&
@@ -194,7 +201,10 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* fu
   ringlet::ptx::Launch launch{};
   const cudaError_t error = ringlet::ptx::prepare(*config, function, arguments, launch);
   if (error != cudaSuccess) return error;
-  ringlet::stand_in::enqueue(config->stream, "kernel", [launch] { ringlet::ptx::run(launch); });
+  ringlet::stand_in::enqueue(
+      config->stream, "kernel", [launch] { ringlet::ptx::run(launch); },
+      ringlet::ptx::is_early(*config) ? ringlet::stand_in::Kind::early_kernel
+                                      : ringlet::stand_in::Kind::kernel);
   return cudaPeekAtLastError();
 }
 

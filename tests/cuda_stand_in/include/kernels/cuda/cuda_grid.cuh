@@ -22,19 +22,20 @@ class CudaGrid {
   template <class F>
   void for_each(const char* name, std::int64_t n, const F& f) {
     if (n == 0) return;
-    launch(name, [name, n, f](test::HostGrid& grid) { grid.for_each(name, n, f); });
+    launch(name, blocks_for(n), [name, n, f](test::HostGrid& grid) { grid.for_each(name, n, f); });
   }
 
   template <class F>
   void for_each_pack(const char* name, std::int64_t n, const F& f) {
     if (n == 0) return;
-    launch(name, [name, n, f](test::HostGrid& grid) { grid.for_each_pack(name, n, f); });
+    launch(name, blocks_for(f.takes_packs() ? n / F::kPack : n),
+           [name, n, f](test::HostGrid& grid) { grid.for_each_pack(name, n, f); });
   }
 
   template <class Program>
   void run_blocks(const char* name, std::int64_t blocks, const Program& program) {
     if (blocks == 0) return;
-    launch(name, [name, blocks, program](test::HostGrid& grid) {
+    launch(name, blocks, [name, blocks, program](test::HostGrid& grid) {
       grid.run_blocks(name, blocks, program);
     });
   }
@@ -42,7 +43,7 @@ class CudaGrid {
   template <class Program>
   void run_turns(const char* name, std::int64_t blocks, const Program& program) {
     if (blocks == 0) return;
-    launch(name, [name, blocks, program](test::HostGrid& grid) {
+    launch(name, blocks, [name, blocks, program](test::HostGrid& grid) {
       grid.run_turns(name, blocks, program);
     });
   }
@@ -50,8 +51,9 @@ class CudaGrid {
   template <class Program>
   void run_teams(const char* name, std::int64_t teams, const Program& program) {
     unsigned* const tickets = stream_.tickets(teams);
-    launch(name, [name, tickets, teams, program](test::HostGrid& grid) {
-      stand_in::TeamCount count(name, tickets, teams, program.team_size.divisor());
+    const std::int64_t size = program.team_size.divisor();
+    launch(name, teams * size, [name, tickets, teams, size, program](test::HostGrid& grid) {
+      stand_in::TeamCount count(name, tickets, teams, size);
       grid.run_teams(name, teams, program, [&](std::int64_t team) { return count.is_last(team); });
     });
   }
@@ -64,12 +66,20 @@ class CudaGrid {
   }
 
  private:
+  static std::int64_t blocks_for(std::int64_t threads) {
+    constexpr std::int64_t kBlockThreads = 256;
+    return (threads + kBlockThreads - 1) / kBlockThreads;
+  }
+
   template <class Grid>
-  void launch(const char* name, Grid run) {
-    stand_in::enqueue(stream_.handle(), name, [run] {
+  void launch(const char* name, std::int64_t blocks, Grid run) {
+    const auto work = [run] {
       test::HostGrid grid(7);
       run(grid);
-    });
+    };
+    stand_in::enqueue(
+        stream_.handle(), name, work,
+        stream_.launches_early(blocks) ? stand_in::Kind::early_kernel : stand_in::Kind::kernel);
     check_launch(name);
   }
 
