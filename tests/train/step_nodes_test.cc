@@ -16,11 +16,17 @@ namespace {
 
 constexpr std::size_t kMost = 21;
 
-TEST(StepNodes, OfLenetAreFew) {
-  if (!on_stand_in()) GTEST_SKIP() << "the nodes are counted on the stand-in for GPUs";
+/// Of a run of LeNet on a GPU.
+TrainOptions lenet_options() {
   TrainOptions options = plain_options(1);
   options.recipe.model = "lenet-d2l";
   options.execution.devices = {{DeviceKind::cuda, 0}};
+  return options;
+}
+
+TEST(StepNodes, OfLenetAreFew) {
+  if (!on_stand_in()) GTEST_SKIP() << "the nodes are counted on the stand-in for GPUs";
+  TrainOptions options = lenet_options();
   options.execution.graph = true;
   options.max_steps = 4;
   const NodesOfGraphs graphs = nodes_of_graphs([&] { run(options, formula_splits(256)); });
@@ -36,9 +42,7 @@ TEST(StepNodes, OfLenetAreFew) {
 // As many as in nchw: pooling writes what is flattened in the order of the linear layer's weights.
 TEST(StepNodes, OfLenetInNhwcAreFew) {
   if (!on_stand_in()) GTEST_SKIP() << "the nodes are counted on the stand-in for GPUs";
-  TrainOptions options = plain_options(1);
-  options.recipe.model = "lenet-d2l";
-  options.execution.devices = {{DeviceKind::cuda, 0}};
+  TrainOptions options = lenet_options();
   options.execution.tf32 = true;
   options.max_steps = 4;
   const NodesOfGraphs graphs = nodes_of_graphs([&] { run(options, formula_splits(256)); });
@@ -59,10 +63,8 @@ TEST(StepNodes, OfLenetInNhwcAreFew) {
 TEST(StepNodes, OfLenetInBf16AreFew) {
   if (!on_stand_in()) GTEST_SKIP() << "the nodes are counted on the stand-in for GPUs";
   constexpr std::size_t kCasts = 6;
-  TrainOptions options = plain_options(1);
-  options.recipe.model = "lenet-d2l";
+  TrainOptions options = lenet_options();
   options.recipe.precision = Precision::bf16;
-  options.execution.devices = {{DeviceKind::cuda, 0}};
   options.max_steps = 4;
   const NodesOfGraphs graphs = nodes_of_graphs([&] { run(options, formula_splits(256)); });
   ASSERT_FALSE(graphs.empty());
@@ -103,10 +105,8 @@ TEST(StepNodes, OfAStepThatCannotBeCapturedRunEagerly) {
 // the weights runs beside that of the data: the second convolution's and the first linear layer's.
 TEST(StepNodes, OfLenetComputeWeightGradientsBesideDataGradients) {
   if (!on_stand_in()) GTEST_SKIP() << "the nodes are counted on the stand-in for GPUs";
-  TrainOptions options = plain_options(1);
-  options.recipe.model = "lenet-d2l";
+  TrainOptions options = lenet_options();
   options.recipe.batch_size = 256;
-  options.execution.devices = {{DeviceKind::cuda, 0}};
   options.recipe.epochs = 4;  // the graph is launched three times: the stand-in has three ways
   Outcome outcome;
   const NodesOfGraphs graphs =
@@ -164,10 +164,8 @@ class SwitchedOff {
 // scripts/gpu_check turns them off one by one where tests fail.
 TEST(StepNodes, SwitchesLeaveOutWhatTheyName) {
   if (!on_stand_in()) GTEST_SKIP() << "the nodes are counted on the stand-in for GPUs";
-  TrainOptions options = plain_options(1);
-  options.recipe.model = "lenet-d2l";
+  TrainOptions options = lenet_options();
   options.recipe.batch_size = 64;
-  options.execution.devices = {{DeviceKind::cuda, 0}};
   options.recipe.epochs = 3;
   std::string bytes;
   const auto nodes_without = [&](const char* name) {
