@@ -284,25 +284,34 @@ struct Convolution {
     });
   }
 
-  /// body(o, tap) for the outputs of a group and all taps.
-  template <class Body>
-  void for_each_weight(std::int64_t first, Body body) const {
-    for (std::int64_t o = first; o < first + per_group(); ++o) {
-      for (std::int64_t i = 0; i < taps(); ++i) body(o, backwards ? taps() - 1 - i : i);
+  /// out[p] += the sum of the `count` terms that add(term, part) adds to part[p], in parts.
+  template <class Add>
+  void add_in_parts(std::int64_t count, float* out, const Add& add) const {
+    std::vector<float> part(static_cast<std::size_t>(plane()));
+    for (std::int64_t begin = 0; begin < count; begin += ringlet::stand_in::kPart) {
+      std::fill(part.begin(), part.end(), 0.0F);
+      const std::int64_t end = std::min(begin + ringlet::stand_in::kPart, count);
+      for (std::int64_t i = begin; i < end; ++i) add(backwards ? count - 1 - i : i, part.data());
+      for (std::size_t p = 0; p < part.size(); ++p) out[p] += part[p];
     }
+  }
+
+  /// out[p] += in[p] * weight
+  void add_product(const float* in, float weight, float* out) const {
+    const std::int64_t count = plane();
+    for (std::int64_t p = 0; p < count; ++p) out[p] += in[p] * weight;
   }
 
   void forward() const {
     std::fill_n(y.data, y.count(), 0.0F);
     for_each_group(x, [this](float* channels, float* columns, std::int64_t n, std::int64_t first) {
       gather(channels, columns);
-      for_each_weight(first, [&](std::int64_t o, std::int64_t tap) {
-        float* out = y.data + n * y.strides[0] + o * y.strides[1];
-        const float* in = columns + tap * plane();
-        const float weight = w.data[o * taps() + tap];
-        const std::int64_t count = plane();
-        for (std::int64_t p = 0; p < count; ++p) out[p] += in[p] * weight;
-      });
+      for (std::int64_t o = first; o < first + per_group(); ++o) {
+        add_in_parts(taps(), y.data + n * y.strides[0] + o * y.strides[1],
+                     [&](std::int64_t tap, float* part) {
+                       add_product(columns + tap * plane(), w.data[o * taps() + tap], part);
+                     });
+      }
     });
     for (std::int64_t i = 0; i < y.count(); ++i) {
       if (bias.data != nullptr) y.data[i] += bias.data[i / plane() % y.extents[1]];
@@ -311,32 +320,30 @@ struct Convolution {
   }
 
   void add_data_gradient(const Tensor& sum) const {
-    for_each_group(sum,
-                   [this](float* channels, float* columns, std::int64_t n, std::int64_t first) {
-                     for_each_weight(first, [&](std::int64_t o, std::int64_t tap) {
-                       const float* dy = y.data + n * y.strides[0] + o * y.strides[1];
-                       float* out = columns + tap * plane();
-                       const float weight = w.data[o * taps() + tap];
-                       const std::int64_t count = plane();
-                       for (std::int64_t p = 0; p < count; ++p) out[p] += dy[p] * weight;
-                     });
-                     for_each_tap(channels, [&](std::int64_t tap, std::int64_t p, float& value) {
-                       value += columns[tap * plane() + p];
-                     });
-                   });
+    for_each_group(sum, [this](float* channels, float* columns, std::int64_t n,
+                               std::int64_t first) {
+      for (std::int64_t tap = 0; tap < taps(); ++tap) {
+        add_in_parts(per_group(), columns + tap * plane(), [&](std::int64_t i, float* part) {
+          const std::int64_t o = first + i;
+          add_product(y.data + n * y.strides[0] + o * y.strides[1], w.data[o * taps() + tap], part);
+        });
+      }
+      for_each_tap(channels, [&](std::int64_t tap, std::int64_t p, float& value) {
+        value += columns[tap * plane() + p];
+      });
+    });
   }
 
   void add_filter_gradient(const Tensor& sum) const {
     for_each_group(x, [&](float* channels, float* columns, std::int64_t n, std::int64_t first) {
       gather(channels, columns);
-      for_each_weight(first, [&](std::int64_t o, std::int64_t tap) {
-        const float* dy = y.data + n * y.strides[0] + o * y.strides[1];
-        const float* in = columns + tap * plane();
-        float total = 0;
-        const std::int64_t count = plane();
-        for (std::int64_t p = 0; p < count; ++p) total += dy[p] * in[p];
-        sum.data[o * taps() + tap] += total;
-      });
+      for (std::int64_t weight = first * taps(); weight < (first + per_group()) * taps();
+           ++weight) {
+        const float* dy = y.data + n * y.strides[0] + weight / taps() * y.strides[1];
+        const float* in = columns + weight % taps() * plane();
+        sum.data[weight] +=
+            ringlet::stand_in::sum_in_parts(plane(), [&](std::int64_t p) { return dy[p] * in[p]; });
+      }
     });
   }
 

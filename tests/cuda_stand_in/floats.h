@@ -38,10 +38,12 @@ inline float to_tf32(float x) {
   return std::bit_cast<float>(bits);
 }
 
-/// The sum of term(0) to term(count - 1), as libraries add: in parts, which are added up.
+/// Of a sum's terms: libraries add them in parts, which are added up.
+inline constexpr std::int64_t kPart = 128;
+
+/// The sum of term(0) to term(count - 1).
 template <class Term>
 float sum_in_parts(std::int64_t count, const Term& term) {
-  constexpr std::int64_t kPart = 128;
   float sum = 0;
   for (std::int64_t begin = 0; begin < count; begin += kPart) {
     float part = 0;

@@ -221,7 +221,9 @@ TEST(CudaStandInProducts, RoundToTf32WhereThatIsAskedFor) {
 TEST(CudaStandInProducts, AreAddedUpInParts) {
   std::vector<float> x(256, 0x1p-24F);  // each alone is lost beside 1
   x[0] = 1;
-  EXPECT_EQ(product({}, x, std::vector<float>(256, 1), false), 1 + 0x1p-17F);
+  for (const bool as_convolution : {false, true}) {
+    EXPECT_EQ(product({}, x, std::vector<float>(256, 1), as_convolution), 1 + 0x1p-17F);
+  }
 }
 
 /// A product of a [8, 4] and b [4, 2], column-major, as somebody might say it to cuBLASLt.
