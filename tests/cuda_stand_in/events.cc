@@ -2,6 +2,7 @@
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -14,10 +15,11 @@ using namespace ringlet::stand_in;  // NOLINT(google-build-using-namespace): its
 struct CUevent_st {
   int device = 0;
   bool keeps_time = true;
-  std::uint64_t recorded = 0, reached = 0;  // numbers of records: put on a stream, and come to
-  cudaStream_t stream = nullptr;            // of the latest record
-  std::shared_ptr<Capture> capture;         // of the latest record, where that was captured
-  Indices last;                             // of that stream then
+  std::uint64_t recorded = 0;              // number of the latest record that was put on a stream
+  std::atomic<std::uint64_t> reached = 0;  // and of the latest that a stream came to
+  cudaStream_t stream = nullptr;           // of the latest record
+  std::shared_ptr<Capture> capture;        // of the latest record, where that was captured
+  Indices last;                            // of that stream then
   std::chrono::steady_clock::time_point time;
 };
 
@@ -27,6 +29,7 @@ std::map<cudaEvent_t, std::shared_ptr<CUevent_st>> events;
 
 /// Runs the stream of the event until it has come to that record; false: it waits before.
 bool reach(CUevent_st& event, cudaStream_t stream, std::uint64_t record) {
+  if (runs_beside_others()) return event.reached >= record;
   while (event.reached < record && streams.contains(stream) && !stream->queue.empty()) {
     if (!run_next(*stream)) return false;
   }
@@ -76,8 +79,8 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   event->last = stream->last;
   if (stream->capture != nullptr) return cudaSuccess;
   return enqueue_waiting(stream, "record", [event = events.at(event), record = ++event->recorded] {
-    event->reached = record;
     event->time = std::chrono::steady_clock::now();
+    event->reached = record;
     return true;
   });
 }
@@ -103,6 +106,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   Lock lock(mutex);
   if (is_captured(*event, "cudaEventSynchronize")) return last_error;
   const std::uint64_t record = event->recorded;
+  if (event->reached < record) let_others_run(event->stream);
   await(lock, [event, record] { return reach(*event, event->stream, record); });
   return cudaSuccess;
 }

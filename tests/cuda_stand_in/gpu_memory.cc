@@ -146,6 +146,7 @@ void free_on(int gpu, void* address, std::size_t bytes) {
 
 OpenMemory::OpenMemory(std::set<int> gpus) : gpus_(std::move(gpus)), before_(works) {
   works = true;
+  if (!kGuards) return;  // nor would a sanitizer see beyond the lock what is not in order
   const std::lock_guard lock(arenas_mutex);
   for (const int gpu : gpus_) {
     Arena& arena = arenas.at(static_cast<std::size_t>(gpu));
@@ -156,12 +157,13 @@ OpenMemory::OpenMemory(std::set<int> gpus) : gpus_(std::move(gpus)), before_(wor
 }
 
 OpenMemory::~OpenMemory() {
+  works = before_;
+  if (!kGuards) return;
   const std::lock_guard lock(arenas_mutex);
   for (const int gpu : gpus_) {
     Arena& arena = arenas.at(static_cast<std::size_t>(gpu));
     if (--arena.holders == 0 && arena.used > 0) mprotect(arena.begin, arena.used, PROT_NONE);
   }
-  works = before_;
 }
 
 }  // namespace ringlet::stand_in

@@ -189,6 +189,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
                                  : downloads ? "download"
                                              : "copy",
                                  copy_of(to, from, bytes));
+  if (pageable) let_others_run(stream);
   if (pageable) await(lock, [stream] { return drain(*stream); });
   return result;
 }

@@ -74,6 +74,14 @@ cudaError_t put(cudaStream_t stream, const char* name, std::function<void()> wor
 bool run_next(CUstream_st& stream);
 /// Whether the stream is idle then.
 bool drain(CUstream_st& stream);
+/// To be called before a host thread waits for a stream, or for a point in it. Three ways take
+/// turns with the other streams, of all threads: they stay as they are, and so as late as may be;
+/// they run first, as far as they can without the one that is waited for; or all run side by side
+/// in threads, and wait for each other by their events alone. So where a stream fails to wait for
+/// another, whichever should, some way gives wrong results, and the thread sanitizer tells of it.
+void let_others_run(const CUstream_st* waited);
+/// Whether the calling thread runs a stream beside others. It then leaves theirs to them.
+bool runs_beside_others();
 /// As what frees memory waits: for all that its device does.
 void drain_device(Lock& lock);
 

@@ -6,9 +6,10 @@
 // is run (ptx/block.h).
 //
 // It is as late as CUDA may be. What is put on a stream runs when somebody waits for it, and
-// not before. The nodes of a graph run in orders that its edges alone permit (graph_runs.h). Memory
-// is full of NaN when it is allocated. So a missing wait and a missing copy give wrong results
-// here. What CUDA forbids while a stream is captured fails here as well.
+// not before; by turns, when somebody waits for any stream, or beside the others (runtime.h). The
+// nodes of a graph run in orders that its edges alone permit (graph_runs.h). Memory is full of NaN
+// when it is allocated. So a missing wait and a missing copy give wrong results here. What CUDA
+// forbids while a stream is captured fails here as well.
 //
 // It says nothing of speed. Of what the real libraries choose it knows cuDNN's plans, where the
 // real one is asked for them.

@@ -121,6 +121,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
                          "cudaStreamSynchronize");
   }
   if (forbidden("cudaStreamSynchronize")) return last_error;
+  let_others_run(stream);
   await(lock, [stream] { return drain(*stream); });
   return check_stream(stream);
 }
@@ -145,6 +146,7 @@ cudaError_t cudaDeviceSynchronize() {
     is_captured = true;
   }
   if (is_captured || forbidden("cudaDeviceSynchronize")) return last_error;
+  let_others_run(nullptr);
   drain_device(lock);
   return cudaSuccess;
 }

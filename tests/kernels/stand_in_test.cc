@@ -107,6 +107,41 @@ TEST_F(CudaStandInGraph, RefusesAForkThatDoesNotJoin) {
   cudaGetLastError();
 }
 
+/// What a second stream copies of each number that the first one writes, which writes -1 over it
+/// next. It may wait for the copy. The host waits for the second stream alone.
+class CudaStandInStreams : public CudaStandInGraph {
+ protected:
+  std::vector<float> copies(bool writer_waits) {
+    const auto [x, y, z] = numbers_;
+    std::vector<float> found;
+    for (int i = 0; i < 6; ++i) {  // each way twice
+      write(x, static_cast<float>(i));
+      cudaEventRecord(events_[0], main_);
+      cudaStreamWaitEvent(fork_, events_[0], 0);
+      copy(fork_, y, x);
+      cudaEventRecord(events_[1], fork_);
+      if (writer_waits) cudaStreamWaitEvent(main_, events_[1], 0);
+      write(x, -1);
+      cudaMemcpyAsync(&found.emplace_back(), y, sizeof *y, cudaMemcpyDeviceToHost, fork_);
+      cudaStreamSynchronize(main_);
+    }
+    return found;
+  }
+
+ private:
+  void write(float* x, float value) {
+    stand_in::enqueue(main_, "write", [x, value] { *x = value; });
+  }
+};
+
+TEST_F(CudaStandInStreams, RunByTheirEvents) {
+  EXPECT_EQ(copies(true), (std::vector<float>{0, 1, 2, 3, 4, 5}));
+}
+
+TEST_F(CudaStandInStreams, ShowAWriterThatDoesNotWait) {
+  EXPECT_NE(copies(false), (std::vector<float>{0, 1, 2, 3, 4, 5}));
+}
+
 // CUDA tells of a failure once more with whatever is asked next. Who catches it may go on.
 TEST(CudaStandIn, AFailureThatIsCaughtBlamesNoLaterLaunch) {
   EXPECT_THROW(check_cuda(cudaSetDevice(1000), "cudaSetDevice"), DeviceError);
