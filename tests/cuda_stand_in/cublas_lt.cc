@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/cuda_stand_in/faults.h"
 #include "tests/cuda_stand_in/floats.h"
 #include "tests/cuda_stand_in/stand_in.h"
 
@@ -153,6 +154,7 @@ struct Product {
   }
 
   void multiply(const float* a, const float* b, float* d) const {
+    const bool forgets = ringlet::stand_in::has_fault("fused");
     const std::int64_t count = inner();
     const auto a_at = [&](std::int64_t i, std::int64_t k) {
       return operation.transpose_a == CUBLAS_OP_N ? a[i + k * a_layout.leading]
@@ -166,7 +168,7 @@ struct Product {
         });
         float& value = d[i + j * d_layout.leading];
         value = alpha * sum + (beta == 0 ? 0 : beta * value);
-        if (has_bias(operation.epilogue)) value += operation.bias[i];
+        if (has_bias(operation.epilogue) && !forgets) value += operation.bias[i];
         if (has_relu(operation.epilogue)) value = ringlet::stand_in::relu(value);
       }
     }
@@ -174,7 +176,7 @@ struct Product {
 
   /// bias[j] = the sum of op(b)[k, j]
   void sum_columns(const float* b) const {
-    const std::int64_t count = inner();
+    const std::int64_t count = ringlet::stand_in::has_fault("fused") ? 0 : inner();
     for (std::int64_t j = 0; j < d_layout.columns; ++j) {
       operation.bias[j] = ringlet::stand_in::sum_in_parts(count, [&](std::int64_t step) {
         const float value = b_at(b, backwards ? count - 1 - step : step, j);

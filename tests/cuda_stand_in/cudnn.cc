@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/cuda_stand_in/faults.h"
 #include "tests/cuda_stand_in/floats.h"
 #include "tests/cuda_stand_in/planner.h"
 #include "tests/cuda_stand_in/stand_in.h"
@@ -313,8 +314,9 @@ struct Convolution {
                      });
       }
     });
+    const bool adds = bias.data != nullptr && !ringlet::stand_in::has_fault("fused");
     for (std::int64_t i = 0; i < y.count(); ++i) {
-      if (bias.data != nullptr) y.data[i] += bias.data[i / plane() % y.extents[1]];
+      if (adds) y.data[i] += bias.data[i / plane() % y.extents[1]];
       if (relu) y.data[i] = ringlet::stand_in::relu(y.data[i]);
     }
   }

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/cuda_stand_in/faults.h"
 #include "tests/cuda_stand_in/runtime.h"
 
 namespace ringlet::stand_in {
@@ -75,6 +76,11 @@ std::vector<std::string> take_notes() {
 float relu(float x) {
   const bool loses_nan = std::getenv("RINGLET_STAND_IN_RELU") != nullptr;
   return loses_nan ? (x > 0 ? x : 0) : (x < 0 ? 0 : x);
+}
+
+bool has_fault(const char* name) {
+  const char* const said = std::getenv("RINGLET_STAND_IN_FAULT");
+  return said != nullptr && std::strcmp(said, name) == 0;
 }
 
 int ptx_version() {

@@ -5,6 +5,8 @@
 #include <functional>
 #include <thread>
 
+#include "tests/cuda_stand_in/faults.h"
+
 namespace ringlet::stand_in {
 
 namespace {
@@ -105,6 +107,22 @@ struct Lanes {
 };
 thread_local Lanes* lanes_here = nullptr;
 
+/// With what a fault has lost (faults.h).
+Nodes spoilt(Nodes nodes) {
+  const bool forgets_joins = has_fault("branches"), comes_early = has_fault("early-launches");
+  for (Node& node : nodes) {
+    if (forgets_joins && node.after.size() > 1) node.after.erase(node.after.begin());
+    const bool is_early = comes_early && node.kind == Kind::early_kernel;
+    std::erase_if(node.after, [&](std::size_t before) {
+      return is_early && nodes[before].kind != Kind::other;
+    });
+  }
+  const auto last = std::find_if(nodes.rbegin(), nodes.rend(),
+                                 [](const Node& node) { return node.kind != Kind::other; });
+  if (has_fault("captures") && last != nodes.rend()) last->work = [] { return true; };
+  return nodes;
+}
+
 }  // namespace
 
 void meet_other_lane() {
@@ -120,9 +138,9 @@ bool all_come_before(const Nodes& nodes, const Indices& last) {
   return true;
 }
 
-GraphRuns::GraphRuns(const Nodes& nodes) : nodes_(nodes), lanes_(lanes_of(nodes)) {
-  orders_[0] = take_in_turn(edges_before(nodes), std::greater<>());
-  orders_[1] = take_in_turn(edges_behind(nodes), std::less<>());
+GraphRuns::GraphRuns(const Nodes& nodes) : nodes_(spoilt(nodes)), lanes_(lanes_of(nodes_)) {
+  orders_[0] = take_in_turn(edges_before(nodes_), std::greater<>());
+  orders_[1] = take_in_turn(edges_behind(nodes_), std::less<>());
   std::reverse(orders_[1].begin(), orders_[1].end());
 }
 

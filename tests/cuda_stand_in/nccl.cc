@@ -29,6 +29,7 @@
 #include <vector>
 
 #include "kernels/reduction.h"
+#include "tests/cuda_stand_in/faults.h"
 #include "tests/cuda_stand_in/gpu_memory.h"
 #include "tests/cuda_stand_in/stand_in.h"
 
@@ -183,6 +184,19 @@ std::size_t size_of(ncclDataType_t type) {
   return type == ncclFloat16 || type == ncclBfloat16 ? 2 : 4;
 }
 
+/// Memory that ncclMemAlloc() gave.
+std::set<std::uintptr_t>& memory_of_nccl() {
+  static std::set<std::uintptr_t> begins;
+  return begins;
+}
+std::mutex memory_mutex;
+
+bool is_of_nccl(const void* address) {
+  const auto begin = ringlet::stand_in::memory_at(reinterpret_cast<std::uintptr_t>(address)).first;
+  const std::lock_guard lock(memory_mutex);
+  return memory_of_nccl().contains(begin);
+}
+
 /// One operation of a group.
 struct Operation {
   enum Kind { send, receive, all_reduce, reduce, broadcast } kind;
@@ -193,7 +207,8 @@ struct Operation {
   int peer;  // or the root
   ncclRedOp_t op = ncclSum;
   bool is_done = false;
-  std::uint64_t number = 0;  // of its message or collective
+  std::uint64_t number = 0;   // of its message or collective
+  bool loses_a_rank = false;  // by a fault (faults.h)
 
   std::size_t bytes() const { return count * size_of(type); }
   bool brings_data(int rank) const { return kind != broadcast || rank == peer; }
@@ -259,6 +274,7 @@ struct Operation {
     }
     // Who has come here has read the parts of the collective before.
     if (number > 0) fs::remove(comm.part(number - 1, comm.rank));
+    if (loses_a_rank && parts.size() > 1) parts.pop_back();
     if (kind == broadcast) {
       std::memcpy(out, parts[static_cast<std::size_t>(peer)].data(), bytes());
     } else if (kind == all_reduce || comm.rank == peer) {
@@ -283,6 +299,7 @@ struct Group {
     if (!has_begun && !comm->aborted) {
       for (Operation& operation : operations) {
         if (!operation.is_on(*comm)) comm->fail(operation.text() + " in memory that was freed");
+        operation.loses_a_rank = operation.kind != Operation::broadcast && loses_ranks(operation);
         if (!comm->failed) operation.begin(*comm);
       }
     }
@@ -295,6 +312,13 @@ struct Group {
     has_begun = false;
     if (!is_captured) --comm->in_flight;
     return true;
+  }
+
+ private:
+  bool loses_ranks(const Operation& operation) const {
+    using ringlet::stand_in::has_fault;
+    return (has_fault("nccl-memory") && is_of_nccl(operation.in)) ||
+           (has_fault("nccl-threads") && is_captured && !comm->blocks);
   }
 };
 thread_local Group group;
@@ -491,9 +515,16 @@ ncclResult_t ncclBroadcast(const void* in, void* out, std::size_t count, ncclDat
 }
 
 ncclResult_t ncclMemAlloc(void** address, std::size_t bytes) {
-  return cudaMalloc(address, bytes) == cudaSuccess ? ncclSuccess : ncclUnhandledCudaError;
+  if (cudaMalloc(address, bytes) != cudaSuccess) return ncclUnhandledCudaError;
+  const std::lock_guard lock(memory_mutex);
+  memory_of_nccl().insert(reinterpret_cast<std::uintptr_t>(*address));
+  return ncclSuccess;
 }
 ncclResult_t ncclMemFree(void* address) {
+  {
+    const std::lock_guard lock(memory_mutex);
+    memory_of_nccl().erase(reinterpret_cast<std::uintptr_t>(address));
+  }
   return ringlet::stand_in::free_at_once(address) == cudaSuccess ? ncclSuccess
                                                                  : ncclUnhandledCudaError;
 }

@@ -36,6 +36,7 @@ struct CUstream_st {
   int device = 0;
   std::deque<ringlet::stand_in::Work> queue{};
   bool runs = false;  // its first piece of work is being asked
+  ringlet::stand_in::Kind newest = ringlet::stand_in::Kind::other;  // of the queue's last work
   std::shared_ptr<ringlet::stand_in::Capture> capture{};
   ringlet::stand_in::Indices last{};  // nodes of the capture that the stream's next one comes after
 };

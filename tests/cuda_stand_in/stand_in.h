@@ -21,6 +21,7 @@
 //   RINGLET_STAND_IN_NCCL=refuses-capture  NCCL fails where its stream is captured
 //   RINGLET_STAND_IN_CAPTURE=breaks        a product waits for its stream, which ends a capture
 //   RINGLET_STAND_IN_NODES=FILE            a line of nodes for each graph; | where two may overlap
+//   RINGLET_STAND_IN_FAULT=NAME            something that can be switched off is wrong (faults.h)
 //
 // The host cannot touch a GPU's memory, nor can another GPU without peer access (gpu_memory.h).
 #pragma once

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "tests/cuda_stand_in/faults.h"
 #include "tests/cuda_stand_in/gpu_memory.h"
 #include "tests/cuda_stand_in/runtime.h"
 
@@ -56,7 +57,11 @@ cudaError_t enqueue_waiting(cudaStream_t stream, const char* name, Work work, Ki
   const Lock lock(mutex);
   if (check_stream(stream) != cudaSuccess) return last_error;
   if (stream->capture == nullptr) {
-    stream->queue.push_back(std::move(work));
+    const Kind before = std::exchange(stream->newest, kind);
+    const bool overtakes = kind == Kind::early_kernel && before != Kind::other &&
+                           stream->queue.size() > (stream->runs ? 1 : 0) &&
+                           has_fault("early-launches");
+    stream->queue.insert(stream->queue.end() - (overtakes ? 1 : 0), std::move(work));
     changed.notify_all();
     return cudaSuccess;
   }
