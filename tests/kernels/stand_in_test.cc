@@ -356,5 +356,24 @@ TEST_F(CudaStandInPlanner, AnswersWithNotesAndScratchMemoryOfTheRealEngines) {
   EXPECT_GE(plans[0].workspace, key_.x.count() * 4);  // in nchw it transposes the images
 }
 
+// cuDNN itself proposes one without them first, which transposes all of the images.
+TEST_F(CudaStandInPlanner, HasEnginesWithTensorCoresTakenFirst) {
+  key_.spec = {};
+  key_.spec.stride = {2, 2};
+  key_.x = {256, 64, 56, 56};
+  key_.y = {256, 128, 28, 28};
+  key_.w = {128, 64, 1, 1};
+  key_.dtype = DType::bf16;
+  key_.layout = Layout::nhwc;
+  const cudnn_graph::Conv2dGraph graph(target_, key_);
+  std::string why_not;
+  const auto plans = cudnn_graph::find_plans(target_, graph, std::vector{CUDNN_HEUR_MODE_A},
+                                             {true, false, 1 << 30}, 1, why_not);
+  ASSERT_EQ(plans.size(), 1U) << why_not;
+  EXPECT_NE(cudnn_graph::numerical_notes(plans[0].engine_config) &
+                (1U << CUDNN_NUMERICAL_NOTE_TENSOR_CORE),
+            0U);
+}
+
 }  // namespace
 }  // namespace ringlet
