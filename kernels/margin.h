@@ -69,7 +69,7 @@ RINGLET_HOST_DEVICE inline Margins margins_at(const MarginSpec& spec, const floa
   double share = 1;
   if (epochs != nullptr && spec.warmup_epochs > 0) {
     const double done = static_cast<double>(*epochs) / spec.warmup_epochs;
-    share = done < 1 ? done : 1;
+    share = done < 0 ? 0 : done < 1 ? done : 1;
   }
   return {1 + (spec.m1 - 1) * share, spec.m2 * share, spec.m3 * share};
 }

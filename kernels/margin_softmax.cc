@@ -81,19 +81,21 @@ void project_rows(Stream& stream, ConstView x, ConstView inverse, View g) {
   dispatch(stream, work, impl::any::project_rows, x, inverse, g);
 }
 
-void softmax_shards_right(Stream& stream, ConstView parts, ConstView merged, std::int64_t begin,
-                          std::int64_t end, View right) {
+void softmax_shards_right(Stream& stream, ConstView parts, ConstView merged, ConstView x_inverse,
+                          std::int64_t begin, std::int64_t end, View right) {
   constexpr const char* kName = "softmax_shards_right";
   require_rank(kName, parts, 3);
   require_dense(kName, parts, parts.shape());
   require_dense(kName, merged, Shape{parts.shape()[1], 3});
+  require_dense(kName, x_inverse, Shape{merged.shape()[0]});
   require(0 <= begin && begin <= end && end <= merged.shape()[0], kName,
           "the samples are of those that were merged");
   require_dtype(kName, right, DType::i32);
   require_shape(kName, right, Shape{1});
   const Work work{kName, static_cast<double>(parts.shape()[0] * (end - begin)),
                   total_bytes(merged)};
-  dispatch(stream, work, impl::any::softmax_shards_right, parts, merged, begin, end, right);
+  dispatch(stream, work, impl::any::softmax_shards_right, parts, merged, x_inverse, begin, end,
+           right);
 }
 
 }  // namespace ringlet

@@ -79,9 +79,10 @@ void margin_softmax_gradient(Stream& stream, const MarginSpec& spec, ConstView x
 /// direction g becomes 0.
 void project_rows(Stream& stream, ConstView x, ConstView inverse, View g);
 
-/// right (i32 [1]) += samples of [begin, end) whose t is the largest of all logits. parts f32
-/// [Q, N, 3]; merged f32 [N, 3].
-void softmax_shards_right(Stream& stream, ConstView parts, ConstView merged, std::int64_t begin,
-                          std::int64_t end, View right);
+/// right (i32 [1]) += samples of [begin, end) whose t is the largest of all logits; none whose
+/// logits are broken, and none without a direction, which is as near to any class. parts f32 [Q, N,
+/// 3]; merged f32 [N, 3]; x_inverse f32 [N].
+void softmax_shards_right(Stream& stream, ConstView parts, ConstView merged, ConstView x_inverse,
+                          std::int64_t begin, std::int64_t end, View right);
 
 }  // namespace ringlet

@@ -165,7 +165,7 @@ Evaluation evaluate(comm::Group& group, const RunSetup& setup, const std::filesy
       HostState state = load_model(model, registry, Head::as_in_file, nonfinite);
       if (has_centres(registry)) {
         take_centres(centres_file_of(setup.options.files.init_centres), registry,
-                     setup.data.train->target_names(), state);
+                     setup.data.train->target_names(), state, nonfinite);
       }
       upload(device, state, parameters, {});
     });

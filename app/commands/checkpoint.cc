@@ -25,6 +25,7 @@ namespace fs = std::filesystem;
 constexpr const char* kFileKey = "file";  // beside the names of a model's metadata
 constexpr const char* kDataDirKey = "data-dir";
 constexpr const char* kTestContentsKey = "test contents";
+constexpr const char* kCentresFileKey = "centres' file";
 constexpr const char* kCentresKey = "centres";
 
 /// The number of classes in the file: the length of the last parameter of `model`, a bias.
@@ -55,6 +56,21 @@ report::RunFacts facts_of(const fs::path& run) {
                              const std::string& holds) {
   throw UsageError(fmt::format("{} contradicts {}, which {}; leave the flag out", flag,
                                checkpoint.file.string(), holds));
+}
+
+}  // namespace
+
+namespace {
+
+/// What lies beside a model of embeddings.
+void read_centres(Checkpoint& checkpoint) {
+  const fs::path centres = checkpoint.file.parent_path() / train::kCentresFile;
+  std::error_code error;
+  if (!gives_embeddings(checkpoint) || !fs::exists(centres, error)) return;
+  const train::CentresInfo known = train::read_centres_info(centres);
+  checkpoint.centres = centres;
+  checkpoint.scale = known.scale;
+  checkpoint.info->output_names = known.names;
 }
 
 }  // namespace
@@ -100,9 +116,10 @@ train::NonFinite nonfinite_of(bool allow) {
   return allow ? train::NonFinite::taken : train::NonFinite::refused;
 }
 
-Checkpoint open_checkpoint(const fs::path& named) {
+Checkpoint open_checkpoint(const fs::path& named, bool with_centres) {
   const fs::path file = train::model_file_of(named);
   Checkpoint checkpoint = read_checkpoint(file);
+  if (with_centres) read_centres(checkpoint);
   warn_of_rounding(file);
   return checkpoint;
 }
@@ -112,8 +129,11 @@ void warn_of_rounding(const fs::path& weights) {
   if (!warning.empty()) print_warning(warning);
 }
 
-Checkpoint open_checkpoint(const fs::path& named, comm::Group& group, double comm_timeout) {
-  const auto read = [&named] { return comm::to_text(to_plan(open_checkpoint(named))); };
+Checkpoint open_checkpoint(const fs::path& named, comm::Group& group, double comm_timeout,
+                           bool with_centres) {
+  const auto read = [&named, with_centres] {
+    return comm::to_text(to_plan(open_checkpoint(named, with_centres)));
+  };
   return checkpoint_of(
       comm::plan_of(comm::from_first(group, "the model's file", comm_timeout, read)));
 }
@@ -125,14 +145,6 @@ Checkpoint read_checkpoint(const fs::path& file) {
                         .info = train::read_model_info(file),
                         .data_dir = facts.text("/data/directory"),
                         .test_contents = facts.text("/data/test_contents")};
-  const fs::path centres = file.parent_path() / train::kCentresFile;
-  std::error_code error;
-  if (checkpoint.info && checkpoint.info->embedding > 0 && fs::exists(centres, error)) {
-    const train::CentresInfo known = train::read_centres_info(centres);
-    checkpoint.centres = centres;
-    checkpoint.scale = known.scale;
-    checkpoint.info->output_names = known.names;
-  }
   return checkpoint;
 }
 
@@ -160,9 +172,9 @@ Checkpoint checkpoint_of(const comm::Plan& plan) {
                         .test_contents = texts[kTestContentsKey]};
   if (checkpoint.info && texts.contains(kCentresKey)) {
     const nlohmann::json centres = parse_json(texts[kCentresKey]);
-    checkpoint.centres = centres.at(0).get<std::string>();
-    checkpoint.scale = centres.at(1);
-    checkpoint.info->output_names = centres.at(2).get<std::vector<std::string>>();
+    checkpoint.centres = texts[kCentresFileKey];
+    checkpoint.scale = centres.at(0);
+    checkpoint.info->output_names = centres.at(1).get<std::vector<std::string>>();
   }
   return checkpoint;
 }

@@ -48,10 +48,11 @@ train::NonFinite nonfinite_of(bool allow);
 
 /// Finds the file (model_file_of()) and reads what it says of itself. Warns of numbers that will be
 /// rounded. Throws FileError.
-Checkpoint open_checkpoint(const std::filesystem::path& named);
+/// `with_centres`: those beside a model of embeddings, too.
+Checkpoint open_checkpoint(const std::filesystem::path& named, bool with_centres = false);
 /// The same in all processes of a group, of which the first alone reads the file.
 Checkpoint open_checkpoint(const std::filesystem::path& named, comm::Group& group,
-                           double comm_timeout);
+                           double comm_timeout, bool with_centres = false);
 /// Warns where the numbers of this file will be rounded. Throws FileError.
 void warn_of_rounding(const std::filesystem::path& weights);
 /// What the file says of itself.

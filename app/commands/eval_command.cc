@@ -68,7 +68,7 @@ void require_finite(const Checkpoint& checkpoint, const train::Evaluation& resul
 int run_evaluation(const EvalFlags& all, comm::Group& group) {
   const RawFlags& flags = all.raw;
   const Checkpoint checkpoint =
-      open_checkpoint(all.checkpoint, group, flags.options.execution.comm_timeout);
+      open_checkpoint(all.checkpoint, group, flags.options.execution.comm_timeout, true);
   if (gives_embeddings(checkpoint) && checkpoint.centres.empty()) {
     throw UsageError(fmt::format(
         "{} gives embeddings, and beside it is no {}, whose classes could be told apart; 'ringlet "

@@ -96,8 +96,9 @@ void project_rows(CpuStream& stream, const ConstView& x, const ConstView& invers
 }
 
 void softmax_shards_right(CpuStream& stream, const ConstView& parts, const ConstView& merged,
-                          std::int64_t begin, std::int64_t end, const View& right) {
-  grid::softmax_shards_right(CpuGrid(stream), parts, merged, begin, end, right);
+                          const ConstView& x_inverse, std::int64_t begin, std::int64_t end,
+                          const View& right) {
+  grid::softmax_shards_right(CpuGrid(stream), parts, merged, x_inverse, begin, end, right);
 }
 
 }  // namespace ringlet::impl

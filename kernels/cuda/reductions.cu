@@ -176,8 +176,9 @@ void project_rows(CudaStream& stream, const ConstView& x, const ConstView& inver
 }
 
 void softmax_shards_right(CudaStream& stream, const ConstView& parts, const ConstView& merged,
-                          std::int64_t begin, std::int64_t end, const View& right) {
-  grid::softmax_shards_right(CudaGrid(stream), parts, merged, begin, end, right);
+                          const ConstView& x_inverse, std::int64_t begin, std::int64_t end,
+                          const View& right) {
+  grid::softmax_shards_right(CudaGrid(stream), parts, merged, x_inverse, begin, end, right);
 }
 
 }  // namespace ringlet::impl

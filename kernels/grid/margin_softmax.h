@@ -305,6 +305,7 @@ struct ShardsRight {
   std::int64_t parts, samples, begin, end;
   const float* all;
   const float* merged;
+  const float* x_inverse;
   std::int32_t* right;
 
   RINGLET_HOST_DEVICE void operator()(std::int64_t) const {
@@ -315,7 +316,9 @@ struct ShardsRight {
         const float t = all[3 * (q * samples + n) + 2];
         of_label = of_label < t ? t : of_label;
       }
-      if (of_label >= merged[3 * n]) ++count;
+      const bool directed = x_inverse[n] > 0;        // nor is a NaN
+      const bool broken = !(merged[3 * n + 1] > 0);  // the sum of exponentials
+      if (directed && !broken && of_label >= merged[3 * n]) ++count;
     }
     *right += count;
   }
@@ -323,10 +326,11 @@ struct ShardsRight {
 
 template <class Grid>
 void softmax_shards_right(Grid&& grid, const ConstView& parts, const ConstView& merged,
-                          std::int64_t begin, std::int64_t end, const View& right) {
+                          const ConstView& x_inverse, std::int64_t begin, std::int64_t end,
+                          const View& right) {
   grid.for_each("softmax_shards_right", 1,
                 ShardsRight{parts.shape()[0], parts.shape()[1], begin, end, parts.f32(),
-                            merged.f32(), right.as<std::int32_t>()});
+                            merged.f32(), x_inverse.f32(), right.as<std::int32_t>()});
 }
 
 }  // namespace ringlet::grid

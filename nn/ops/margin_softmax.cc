@@ -231,8 +231,10 @@ void run_backward(Backward& backward, const Head& head) {
   if (head.axis != nullptr) head.axis->sum(stream, head.dfeatures, "gradients of embeddings");
   const std::int64_t first = head.position.rank * head.most, samples = head.x.shape()[0];
   const View own = rows_of(head.dfeatures, first, samples, head.columns);
-  project_rows(stream, rows_of(head.features, first, samples, head.columns),
-               head.x_inverse.slice(first, first + samples), own);
+  if (head.samples(head.position.rank) > 0) {  // else a stand-in, whose gradient is 0
+    project_rows(stream, rows_of(head.features, first, samples, head.columns),
+                 head.x_inverse.slice(first, first + samples), own);
+  }
   const auto [dx, beta] = backward.target(head.x);
   rows_backward(stream, own, beta, dx);
 }
@@ -291,7 +293,7 @@ Variable margin_softmax(const Variable& x, Parameter& centres, const Variable& l
                       head.loss.value(), sums.loss);
   if (!sums.right.absent()) {
     const std::int64_t begin = head.position.rank * head.most;
-    softmax_shards_right(stream, parts, head.merged, begin,
+    softmax_shards_right(stream, parts, head.merged, head.x_inverse, begin,
                          begin + head.samples(head.position.rank), sums.right);
   }
   tape.record("margin_softmax", {x, head.centres}, head.loss,

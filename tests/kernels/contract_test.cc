@@ -359,7 +359,8 @@ std::vector<Violation> others() {
        }},
       {"softmax_shards_right", "samples",
        [](Fixture& f) {
-         softmax_shards_right(f.stream(), f.f32({2, 5, 3}), f.f32({5, 3}), 4, 6, f.i32({1}));
+         softmax_shards_right(f.stream(), f.f32({2, 5, 3}), f.f32({5, 3}), f.f32({5}), 4, 6,
+                              f.i32({1}));
        }},
       {"softmax_shard_forward", "part",
        [](Fixture& f) {

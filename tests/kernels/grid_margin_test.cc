@@ -65,7 +65,7 @@ TEST_P(Grid, MarginSoftmax) {
                                 begin > 0, of_part);
     }
     grid::softmax_shards_merge(grid_, part, merged);
-    grid::softmax_shards_right(grid_, part, merged, 1, 4, right);
+    grid::softmax_shards_right(grid_, part, merged, of_x, 1, 4, right);
     for (const auto& [begin, end] :
          {std::pair<std::size_t, std::size_t>{0, kCut}, {kCut, kClasses}}) {
       const View g = put({kSamples, static_cast<std::int64_t>(end - begin)},

@@ -62,7 +62,7 @@ class MarginSoftmax : public OperationTest {
     }
     softmax_shards_merge(stream, part, merged);
     const Tensor right = upload(device, {1}, std::vector<std::int32_t>{0});
-    softmax_shards_right(stream, part, merged, 0, samples, right);
+    softmax_shards_right(stream, part, merged, of_x, 0, samples, right);
     copy_to_host(stream, right, &right_);
     const Tensor dx(device, {samples, columns}), dw(device, {classes, columns}),
         seed = upload(device, {1}, std::vector<float>{kSeed});
@@ -149,6 +149,9 @@ TEST_P(MarginSoftmax, ABrokenNumberStaysVisible) {
     return whole(device, margin_cases()[3].spec, data, {3, 7});
   }));
   EXPECT_TRUE(std::isnan(found[3 * 3 + 2]));
+  const MarginData only{{data.x[3], data.x[3]}, data.w, {0, 1}};
+  run([&](Device& device) { return whole(device, {}, only, {3, 7}); });
+  EXPECT_EQ(right_, 0);
   EXPECT_FALSE(std::isnan(found[3 * 4 + 2]));
 }
 

@@ -90,7 +90,8 @@ inline MarginResult margin_softmax(const MarginSpec& spec, const Rows& x, const 
     for (const double value : z) sum += std::exp(value - largest);
     const auto own = static_cast<std::size_t>(labels[n]);
     result.losses.push_back(std::log(sum) + largest - z[own]);
-    result.right += z[own] >= largest ? 1 : 0;
+    const bool directed = dot(direction, direction) > 0;
+    result.right += directed && z[own] >= largest ? 1 : 0;
     for (std::size_t j = 0; j < w.size(); ++j) {
       const double p = std::exp(z[j] - largest) / sum;
       const double g = dloss * slope[j] * (p - (j == own ? 1 : 0));

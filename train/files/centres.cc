@@ -24,6 +24,9 @@ namespace fs = std::filesystem;
 constexpr const char* kTensor = "weight";
 constexpr const char* kClasses = "ringlet.classes";
 constexpr const char* kScale = "ringlet.scale";
+/// Bytes of names; the head of a file may have 100 MB, and quotes take two there. Classes of more
+/// go by number.
+constexpr std::int64_t kMostNames = 40'000'000;
 
 /// Null: there are none.
 const nn::Parameter* centres_of(const nn::Registry& registry) {
@@ -75,17 +78,23 @@ std::vector<std::string> names_in(const fs::path& file, const Metadata& metadata
                   file.string(), kClasses, rows));
 }
 
+std::string as_json(const std::vector<std::string>& names) {
+  return nlohmann::json(names).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
 /// Which row each class has; empty where the file has no names.
 std::map<std::string, std::int64_t> rows_by_name(const SafetensorsFile& file, std::int64_t rows) {
   std::map<std::string, std::int64_t> by_name;
+  std::int64_t row = 0;
   for (const std::string& name : names_in(file.path(), file.metadata(), rows)) {
-    by_name.emplace(name, static_cast<std::int64_t>(by_name.size()));
+    by_name.emplace(name, row++);
   }
   return by_name;
 }
 
-std::string utf8_list(const std::vector<std::string>& names) {
-  return nlohmann::json(names).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+/// As files have them: JSON is UTF-8; a folder's name need not be.
+std::vector<std::string> as_stored(const std::vector<std::string>& names) {
+  return parse_json(as_json(names)).get<std::vector<std::string>>();
 }
 
 }  // namespace
@@ -103,21 +112,27 @@ CentresInfo read_centres_info(const fs::path& file) {
   const SafetensorsStream stream(file);
   const SafetensorsHeader& header = stream.header();
   CentresInfo info;
+  std::vector<std::string> numbers;
   for (const StoredTensor& tensor : header.tensors) {
     if (tensor.spec.name != kTensor || tensor.spec.shape.size() != 2) continue;
     info.names = names_in(file, header.metadata, tensor.spec.shape[0]);
+    for (std::int64_t row = 0; info.names.empty() && row < tensor.spec.shape[0]; ++row) {
+      numbers.push_back(std::to_string(row));
+    }
   }
+  if (info.names.empty()) info.names = std::move(numbers);
   const auto found = header.metadata.find(kScale);
   if (found == header.metadata.end()) return info;
   const std::string& text = found->second;
   const auto [stopped, error] = std::from_chars(text.data(), text.data() + text.size(), info.scale);
   const bool whole = error == std::errc() && stopped == text.data() + text.size();
-  if (whole && info.scale > 0 && std::isfinite(info.scale)) return info;
+  constexpr double kMost = 1000;  // as --scale has it
+  if (whole && static_cast<float>(info.scale) > 0 && info.scale <= kMost) return info;
   constexpr std::size_t kShown = 60;
-  throw FileError(
-      fmt::format("{}: its metadata has {} = '{}', which is no number above 0; write it "
-                  "again without it",
-                  file.string(), kScale, on_one_line(text, kShown)));
+  throw FileError(fmt::format(
+      "{}: its metadata has {} = '{}', which is no number above 0 and up to 1000; write it "
+      "again without it",
+      file.string(), kScale, on_one_line(text, kShown)));
 }
 
 std::string save_centres(const fs::path& file, const nn::Registry& registry, const HostState& state,
@@ -125,7 +140,8 @@ std::string save_centres(const fs::path& file, const nn::Registry& registry, con
   const nn::Parameter& centres = *centres_of(registry);
   Metadata metadata{{"format", "pt"}};
   if (std::ssize(info.output_names) == centres.shape[0]) {
-    metadata[kClasses] = utf8_list(info.output_names);
+    std::string names = as_json(info.output_names);
+    if (std::ssize(names) <= kMostNames) metadata[kClasses] = std::move(names);
   }
   if (info.scale > 0) metadata[kScale] = fmt::format("{}", info.scale);
   const std::vector<TensorToWrite> tensors{
@@ -143,14 +159,15 @@ std::string load_centres(const fs::path& path, const nn::Registry& registry, Hos
 }
 
 void take_centres(const fs::path& path, const nn::Registry& registry,
-                  const std::vector<std::string>& classes, HostState& state) {
+                  const std::vector<std::string>& classes, HostState& state, NonFinite nonfinite) {
   const nn::Parameter& centres = *centres_of(registry);
   const SafetensorsFile file(path);
   const std::int64_t rows = found_in(file, centres).shape[0], columns = centres.shape[1];
-  const std::vector<float> read = floats_of(file, kTensor);
+  const std::vector<float> read = floats_of(file, kTensor, nonfinite);
   const auto by_name = rows_by_name(file, rows);
   std::vector<float>& values = values_of(registry, centres, state);
-  const bool named = !by_name.empty() && std::ranges::all_of(classes, [&](const auto& name) {
+  const std::vector<std::string> wanted = as_stored(classes);
+  const bool named = !by_name.empty() && std::ranges::all_of(wanted, [&](const auto& name) {
     return by_name.contains(name);
   });
   if (!named) {
@@ -164,7 +181,7 @@ void take_centres(const fs::path& path, const nn::Registry& registry,
         path.string(), rows, centres.shape[0]));
   }
   values.clear();
-  for (const std::string& name : classes) {
+  for (const std::string& name : wanted) {
     const auto begin = read.begin() + by_name.at(name) * columns;
     values.insert(values.end(), begin, begin + columns);
   }

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "train/files/load_model.h"
 #include "train/files/state.h"
 
 namespace ringlet::train {
@@ -23,9 +24,9 @@ std::filesystem::path centres_file_of(const std::filesystem::path& named);
 /// Whether the model learns centres.
 bool has_centres(const nn::Registry& registry);
 
-/// What the file says of itself; nothing of that where it does not. Throws FileError.
+/// What the file says of itself; where it does not, names are numbers. Throws FileError.
 struct CentresInfo {
-  std::vector<std::string> names;
+  std::vector<std::string> names;  ///< of the rows
   double scale = 64;
 };
 CentresInfo read_centres_info(const std::filesystem::path& file);
@@ -43,6 +44,7 @@ std::string load_centres(const std::filesystem::path& file, const nn::Registry& 
 /// the file has names, and all of the run's are among them. Throws FileError as above, and for
 /// other classes, with both numbers.
 void take_centres(const std::filesystem::path& file, const nn::Registry& registry,
-                  const std::vector<std::string>& classes, HostState& state);
+                  const std::vector<std::string>& classes, HostState& state,
+                  NonFinite nonfinite = NonFinite::refused);
 
 }  // namespace ringlet::train

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kernels/elementwise.h"
+
 namespace ringlet::train {
 
 namespace {
@@ -15,7 +17,9 @@ StepInputs::StepInputs(Device& device, std::int64_t table_rows)
       table_rows_(table_rows),
       numbers_(device, {kTable + table_rows * kWidth}),
       host_(static_cast<std::size_t>(numbers_.shape().count())),
-      uploader_(device, numbers_.view().bytes()) {}
+      uploader_(device, numbers_.view().bytes()) {
+  fill(device.compute(), 0, numbers_);  // a rehearsal reads them before the first upload()
+}
 
 ConstView StepInputs::table() const {
   return numbers_.view()
