@@ -154,8 +154,8 @@ comm::Plan to_plan(const Checkpoint& checkpoint) {
                   {kTestContentsKey, checkpoint.test_contents}};
   if (!checkpoint.info) return plan;
   if (!checkpoint.centres.empty()) {
-    const nlohmann::json centres{checkpoint.centres.string(), checkpoint.scale,
-                                 checkpoint.info->output_names};
+    const nlohmann::json centres{checkpoint.scale, checkpoint.info->output_names};
+    plan.emplace_back(kCentresFileKey, checkpoint.centres.string());
     plan.emplace_back(kCentresKey,
                       centres.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   }
