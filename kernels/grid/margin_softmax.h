@@ -164,9 +164,9 @@ struct MarginPart {
   };
 
   MarginLogits logits;
-  const float* products;
-  bool joins;
-  float* part;
+  const float* products = nullptr;
+  bool joins = false;
+  float* part = nullptr;
 
   RINGLET_HOST_DEVICE void phase(int k, const ThreadIndex& index, Shared& shared) const {
     if (k == 0) {
@@ -232,9 +232,9 @@ void margin_softmax_part(Grid&& grid, const MarginSpec& spec, const ConstView& p
 struct MarginGradient {
   MarginLogits logits;
   Divisor classes;
-  const float* merged;
-  const float* dloss;
-  float* products;
+  const float* merged = nullptr;
+  const float* dloss = nullptr;
+  float* products = nullptr;
 
   RINGLET_HOST_DEVICE void operator()(std::int64_t i) const {
     const std::int64_t n = classes.quotient(i), j = i - n * classes.divisor();

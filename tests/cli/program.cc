@@ -189,8 +189,9 @@ void list_commands(const Arguments& above, std::vector<Arguments>& all) {
   if (begin == std::string::npos) return;
   const std::string rows = help.substr(begin);
   for (std::sregex_iterator row(rows.begin(), rows.end(), kRow), end; row != end; ++row) {
-    all.push_back(above + Arguments{(*row)[1]});
-    list_commands(all.back(), all);
+    const Arguments command = above + Arguments{(*row)[1]};  // no reference into what grows
+    all.push_back(command);
+    list_commands(command, all);
   }
 }
 

@@ -64,8 +64,8 @@ class Optimizer {
 
   /// Parameters that are updated with one scale of the gradient: the model's, then the loss's.
   struct Part {
-    std::int64_t begin, end;  ///< in the arenas
-    ConstView scale;          ///< f32 [1]
+    std::int64_t begin = 0, end = 0;  ///< in the arenas
+    ConstView scale;                  ///< f32 [1]
     ConstView of(const ConstView& arena) const { return arena.slice(begin, end); }
     View of(const View& arena) const { return arena.slice(begin, end); }
     /// Of a table for updates (kernels/decay_table.h); may be absent.
