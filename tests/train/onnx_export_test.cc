@@ -246,7 +246,9 @@ TEST(OnnxGraph, HasSlopesOfChannels) {
   EXPECT_EQ(lines.at(1), "images = PRelu(conv, images.weight)");
   EXPECT_EQ(lines.at(3), "out = PRelu(flatten, rows.weight) named rows");
   for (const onnx::Tensor& tensor : graph.initializer()) {
-    if (tensor.name() == "rows.weight") EXPECT_EQ(tensor.dims_size(), 1);
+    if (tensor.name() == "rows.weight") {
+      EXPECT_EQ(tensor.dims_size(), 1);
+    }
     if (tensor.name() != "images.weight") continue;
     ASSERT_EQ(tensor.dims_size(), 3);
     EXPECT_EQ(tensor.dims(0), 3);
