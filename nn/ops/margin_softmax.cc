@@ -7,15 +7,15 @@
 #include "kernels/rows.h"
 #include "kernels/softmax_shards.h"
 #include "nn/axis.h"
+#include "nn/ops/sharded_linear.h"
 #include "nn/tape.h"
 
 namespace ringlet::nn {
 
 namespace {
 
-constexpr std::int64_t kBlock = 4096;        // classes of a product
-constexpr std::int64_t kKept = 256LL << 20;  // bytes of products that are kept for backward
-constexpr std::int64_t kOfSample = 3;        // of a sample, see softmax_shards.h
+constexpr std::int64_t kBlock = 4096;  // classes of a product
+constexpr std::int64_t kOfSample = 3;  // of a sample, see softmax_shards.h
 
 /// Classes [begin, end) of this rank's rows, of one part of them.
 struct Block {
@@ -24,12 +24,6 @@ struct Block {
   bool first, last;  // of its part
   std::int64_t size() const { return end - begin; }
 };
-
-View rows_of(const View& matrix, std::int64_t begin, std::int64_t count, std::int64_t columns) {
-  return matrix.reshaped({matrix.count()})
-      .slice(begin * columns, (begin + count) * columns)
-      .reshaped({count, columns});
-}
 
 /// What forward leaves for backward; all of it trivially copyable.
 struct Head {
@@ -56,17 +50,17 @@ struct Head {
   View weight() const { return centres.value(); }
 
   View features_of(const View& all, int rank) const {
-    return rows_of(all, rank * most, samples(rank), columns);
+    return rows_of_matrix(all, rank * most, samples(rank), columns);
   }
   /// Of numbers [ranks * most, `width`], those of a rank's samples.
   View numbers_of(const View& all, int rank, std::int64_t width) const {
-    return rows_of(all, rank * most, samples(rank), width);
+    return rows_of_matrix(all, rank * most, samples(rank), width);
   }
   View of_samples(const View& all, int rank) const {
     return all.slice(rank * most, rank * most + samples(rank));
   }
   View weight_of(const View& matrix, const Block& block) const {
-    return rows_of(matrix, block.begin, block.size(), columns);
+    return rows_of_matrix(matrix, block.begin, block.size(), columns);
   }
   View inverse_of(const Block& block) const { return w_inverse.slice(block.begin, block.end); }
   std::int64_t first_class(const Block& block) const { return held().begin + block.begin; }
@@ -118,7 +112,7 @@ void gather_samples(Tape& tape, const Head& head, const Variable& labels) {
   const bool alone = head.axis == nullptr;
   const View mine = alone ? head.features : tape.keep({head.most, head.columns}, Layout::nchw);
   const View own = alone ? head.labels : tape.keep({head.most}, Layout::nchw, DType::i32);
-  rows_forward(stream, head.x.value(), rows_of(mine, 0, samples, head.columns));
+  rows_forward(stream, head.x.value(), rows_of_matrix(mine, 0, samples, head.columns));
   copy(stream, labels.value(), own.slice(0, samples));
   gather(stream, head, mine, head.features, "embeddings");
   gather(stream, head, own, head.labels, "labels");
@@ -166,8 +160,8 @@ void run_blocks(Backward& backward, const Head& head, int rank, const View& dw, 
                             head.numbers_of(head.merged, rank, kOfSample),
                             head.dlosses.slice(rank, rank + 1), g);
     const View dx = parts == 1 ? head.features_of(head.dfeatures, rank)
-                               : rows_of(head.partial, block.part * head.most, head.samples(rank),
-                                         head.columns);
+                               : rows_of_matrix(head.partial, block.part * head.most,
+                                                head.samples(rank), head.columns);
     if (block.size() == 0) {
       if (of_x && block.first) fill(stream, 0, dx);
       return;
@@ -184,7 +178,7 @@ void run_blocks(Backward& backward, const Head& head, int rank, const View& dw, 
   if (!of_x || parts == 1) return;
   // Parts in a tree. Across ranks Axis::sum() goes on in it.
   const auto partial = [&](int index) {
-    return rows_of(head.partial, index * head.most, head.samples(rank), head.columns);
+    return rows_of_matrix(head.partial, index * head.most, head.samples(rank), head.columns);
   };
   for (int step = 1; step < parts; step *= 2) {
     for (int index = 0; index < parts; index += 2 * step) {
@@ -230,16 +224,16 @@ void run_backward(Backward& backward, const Head& head) {
   if (!of_x) return;
   if (head.axis != nullptr) head.axis->sum(stream, head.dfeatures, "gradients of embeddings");
   const std::int64_t first = head.position.rank * head.most, samples = head.x.shape()[0];
-  const View own = rows_of(head.dfeatures, first, samples, head.columns);
+  const View own = rows_of_matrix(head.dfeatures, first, samples, head.columns);
   if (head.samples(head.position.rank) > 0) {  // else a stand-in, whose gradient is 0
-    project_rows(stream, rows_of(head.features, first, samples, head.columns),
+    project_rows(stream, rows_of_matrix(head.features, first, samples, head.columns),
                  head.x_inverse.slice(first, first + samples), own);
   }
   const auto [dx, beta] = backward.target(head.x);
   rows_backward(stream, own, beta, dx);
 }
 
-Head make_head(const Variable& x, Parameter& centres, const MarginSpec& spec) {
+Head make_head(const Variable& x, Parameter& centres, const MarginSpec& spec, std::int64_t kept) {
   Tape& tape = x.tape();
   const Shape& shape = centres.shape;
   require(x.shape().rank() == 2 && shape.rank() == 2 && x.shape()[1] == shape[1], "margin_softmax",
@@ -257,7 +251,7 @@ Head make_head(const Variable& x, Parameter& centres, const MarginSpec& spec) {
   const bool learns = tape.context().training;
   const int parts = head.position.parts_of_rank();
   const std::int64_t samples = head.position.ranks * head.most, rows = head.held().size();
-  head.keeps = learns && samples * rows * 4 <= kKept;
+  head.keeps = learns && samples * rows * 4 <= kept;
   const auto keep = [&](const Shape& kept) { return tape.keep(kept, Layout::nchw); };
   head.loss = tape.make({1}, Layout::nchw);
   head.features = keep({samples, head.columns});
@@ -278,10 +272,10 @@ Head make_head(const Variable& x, Parameter& centres, const MarginSpec& spec) {
 }  // namespace
 
 Variable margin_softmax(const Variable& x, Parameter& centres, const Variable& labels,
-                        const MarginSpec& spec, const MarginSums& sums) {
+                        const MarginSpec& spec, const MarginSums& sums, std::int64_t kept) {
   Tape& tape = x.tape();
   Stream& stream = tape.stream();
-  const Head head = make_head(x, centres, spec);
+  const Head head = make_head(x, centres, spec, kept);
   gather_samples(tape, head, labels);
   head.for_each_rank([&](int rank) {
     inverse_norms(stream, head.features_of(head.features, rank),

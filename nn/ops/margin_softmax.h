@@ -19,6 +19,9 @@
 
 namespace ringlet::nn {
 
+/// Bytes of products that are kept for backward at most.
+inline constexpr std::int64_t kKeptProducts = 256LL << 20;
+
 /// Where a pass adds what it finds; absent views are left alone.
 struct MarginSums {
   View loss{};   ///< f32 [1]: the sum of this rank's losses
@@ -29,6 +32,7 @@ struct MarginSums {
 /// f32 [1], the sum of the losses of this rank's samples. In evaluation mode without margins and
 /// filter.
 Variable margin_softmax(const Variable& x, Parameter& centres, const Variable& labels,
-                        const MarginSpec& spec, const MarginSums& sums = {});
+                        const MarginSpec& spec, const MarginSums& sums = {},
+                        std::int64_t kept = kKeptProducts);
 
 }  // namespace ringlet::nn

@@ -11,14 +11,6 @@ namespace ringlet::nn {
 
 namespace {
 
-/// Rows [first, first + count) of a matrix, whatever its rank says of them.
-template <class V>
-V rows_of_matrix(const V& matrix, std::int64_t first, std::int64_t count, std::int64_t columns) {
-  return matrix.reshaped({matrix.count()})
-      .slice(first * columns, (first + count) * columns)
-      .reshaped({count, columns});
-}
-
 /// What forward leaves for backward; all of it trivially copyable.
 struct Product {
   Variable x, weight, y;

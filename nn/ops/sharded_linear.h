@@ -35,6 +35,14 @@ struct ShardBlocks {
   View block(const View& logits, int rank, int index, std::int64_t samples) const;
 };
 
+/// Rows [first, first + count) of a matrix, whatever its rank says of them.
+template <class V>
+V rows_of_matrix(const V& matrix, std::int64_t first, std::int64_t count, std::int64_t columns) {
+  return matrix.reshaped({matrix.count()})
+      .slice(first * columns, (first + count) * columns)
+      .reshaped({count, columns});
+}
+
 /// x [N, I] -> where nothing is cut, [N, O] in f32; else the logits of all ranks' samples for this
 /// rank's rows, as ShardBlocks has them. weight: [O, I], Placement::rows.
 Variable sharded_linear(const Variable& x, Parameter& weight);
