@@ -1,8 +1,7 @@
 #include "kernels/prelu.h"
 
-#include <algorithm>
-
 #include "kernels/cpu/loops.h"
+#include "kernels/cpu/norm/prelu_table.h"
 #include "kernels/elements.h"
 #include "kernels/implementations.h"
 
@@ -24,18 +23,8 @@ struct ChannelRuns {
   }
 };
 
-/// Writes dx where it is not null; the sum of what the run says of the slope.
-float prelu_run_backward(const float* x, float slope, const float* dy, std::int64_t n, float beta,
-                         float* dx) {
-  float sum = 0;
-#pragma omp simd reduction(+ : sum)
-  for (std::int64_t i = 0; i < n; ++i) sum += element::prelu_slope_gradient(x[i], dy[i]);
-  if (dx == nullptr) return sum;
-#pragma omp simd
-  for (std::int64_t i = 0; i < n; ++i) {
-    dx[i] = element::blend(beta, dx[i], element::prelu_gradient(x[i], slope, dy[i]));
-  }
-  return sum;
+PReluLoops loops_for(const CpuStream& stream) {
+  return for_instruction_set(stream.isa(), [](auto set) { return prelu_loops_of(set); });
 }
 
 }  // namespace
@@ -47,12 +36,10 @@ void prelu_forward(CpuStream& stream, const ConstView& x_view, const ConstView& 
   const float* slopes = slope_view.f32();
   float* y = y_view.f32();
   const bool shared = slope_view.count() == 1;
+  const PReluLoops loops = loops_for(stream);
   for_each_item(stream, runs.blocks * runs.channels, [=](std::int64_t plane) {
     const float slope = slopes[shared ? 0 : plane % runs.channels];
-    const float* const from = x + plane * runs.run;
-    float* const to = y + plane * runs.run;
-#pragma omp simd
-    for (std::int64_t i = 0; i < runs.run; ++i) to[i] = element::prelu(from[i], slope);
+    loops.forward(x + plane * runs.run, runs.run, slope, y + plane * runs.run);
   });
 }
 
@@ -65,13 +52,14 @@ void prelu_backward(CpuStream& stream, const ConstView& x_view, const ConstView&
   const float* dy = dy_view.f32();
   float* dx = dx_view.absent() ? nullptr : dx_view.f32();
   const bool shared = slope_view.count() == 1;
+  const PReluLoops loops = loops_for(stream);
   auto* const sums = stream.workspace_of<double>(runs.channels);
   for_each_item(stream, runs.channels, [=](std::int64_t c) {
     double sum = 0;  // of many samples
     for (std::int64_t block = 0; block < runs.blocks; ++block) {
       const std::int64_t first = (block * runs.channels + c) * runs.run;
-      sum += prelu_run_backward(x + first, slopes[shared ? 0 : c], dy + first, runs.run, beta,
-                                dx == nullptr ? nullptr : dx + first);
+      sum += loops.backward(x + first, dy + first, runs.run, slopes[shared ? 0 : c], beta,
+                            dx == nullptr ? nullptr : dx + first);
     }
     sums[c] = sum;
   });
