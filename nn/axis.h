@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <numeric>
 
 #include "kernels/stream.h"
 #include "kernels/tensor.h"
@@ -23,9 +24,23 @@ class Axis {
   virtual std::int64_t most() const = 0;
   /// all = `mine` of rank 0, of rank 1, ... `mine` has as many bytes on each. Any type.
   virtual void gather(Stream& compute, ConstView mine, View all, const char* name) = 0;
+  /// Part r of `in` = part position().rank of rank r's `out`: of both, one of as many equal parts
+  /// as there are ranks. Any type.
+  virtual void exchange(Stream& compute, ConstView out, View in, const char* name) = 0;
   /// numbers (f32) = their sums over the ranks, the same bits on each; in exact mode added in the
   /// tree of the logical shards.
   virtual void sum(Stream& compute, View numbers, const char* name) = 0;
+  /// The same of numbers that are cut into equal parts, where each rank asks for its own part alone
+  /// and sends half as much. The others' are unspecified afterwards. A part has a multiple of
+  /// kGrain numbers.
+  virtual void sum_own(Stream& compute, View numbers, const char* name) = 0;
+
+  static constexpr std::int64_t kGrain = 32;
+  /// The fewest rows of a part for sum_own() that has `rows` of so many columns.
+  static std::int64_t rows_of_part(std::int64_t rows, std::int64_t columns) {
+    const std::int64_t step = kGrain / std::gcd(kGrain, columns);
+    return (rows + step - 1) / step * step;
+  }
 };
 
 }  // namespace ringlet::nn

@@ -37,7 +37,9 @@ class DryRun {
     std::int64_t samples(int) const override { return of_each; }
     std::int64_t most() const override { return of_each; }
     void gather(Stream&, ConstView, View, const char*) override {}
+    void exchange(Stream&, ConstView, View, const char*) override {}
     void sum(Stream&, View, const char*) override {}
+    void sum_own(Stream&, View, const char*) override {}
     AxisPosition at;
     std::int64_t of_each = 0;
   };

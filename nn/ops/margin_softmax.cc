@@ -33,6 +33,7 @@ struct Head {
   AxisPosition position;
   std::int64_t classes;  // of all ranks
   std::int64_t most;     // samples of a rank
+  std::int64_t apart;    // rows from rank to rank in dfeatures
   std::int64_t columns;
   bool keeps;  // all products
   View features, x_inverse;
@@ -49,12 +50,17 @@ struct Head {
   Rows held() const { return position.held(classes, position.rank); }
   View weight() const { return centres.value(); }
 
-  View features_of(const View& all, int rank) const {
-    return rows_of_matrix(all, rank * most, samples(rank), columns);
+  View features_of(int rank) const { return numbers_of(features, rank, columns); }
+  View dfeatures_of(int rank) const {
+    return rows_of_matrix(dfeatures, rank * apart, samples(rank), columns);
   }
   /// Of numbers [ranks * most, `width`], those of a rank's samples.
   View numbers_of(const View& all, int rank, std::int64_t width) const {
     return rows_of_matrix(all, rank * most, samples(rank), width);
+  }
+  /// Of numbers [parts of all ranks, most, 3], a part's of a rank's samples.
+  View numbers_of_part(const View& all, int part, int rank) const {
+    return rows_of_matrix(all, part * most, samples(rank), kOfSample);
   }
   View of_samples(const View& all, int rank) const {
     return all.slice(rank * most, rank * most + samples(rank));
@@ -93,8 +99,8 @@ struct Head {
 
   void multiply(Stream& stream, int rank, const Block& block) const {
     if (block.size() == 0) return;
-    linear_forward(stream, features_of(features, rank), weight_of(weight(), block), {},
-                   Activation::none, product(rank, block));
+    linear_forward(stream, features_of(rank), weight_of(weight(), block), {}, Activation::none,
+                   product(rank, block));
   }
 };
 
@@ -119,31 +125,33 @@ void gather_samples(Tape& tape, const Head& head, const Variable& labels) {
 }
 
 /// Largest logit and sum of exponentials of every sample, over all classes. Returns those of the
-/// parts.
+/// parts, of this rank's samples: a rank merges its own, and tells the others.
 View merge(Tape& tape, const Head& head, const MarginSpec& spec) {
   Stream& stream = tape.stream();
-  const std::int64_t numbers = head.merged.count();
-  const std::int64_t own = head.position.parts_of_rank(), all = head.position.parts();
-  const View mine = tape.keep({own * numbers}, Layout::nchw);
-  const View parts = head.axis == nullptr ? mine : tape.keep({all * numbers}, Layout::nchw);
+  const int parts_of_rank = head.position.parts_of_rank();
+  const Shape of_parts{head.position.parts(), head.most, kOfSample};
+  const View sent = tape.keep(of_parts, Layout::nchw);
+  const View parts = head.axis == nullptr ? sent : tape.keep(of_parts, Layout::nchw);
+  const View own =
+      head.axis == nullptr ? head.merged : tape.keep({head.most, kOfSample}, Layout::nchw);
   head.for_each_rank([&](int rank) {
-    margin_targets(stream, spec, head.features_of(head.features, rank), head.weight(),
+    margin_targets(stream, spec, head.features_of(rank), head.weight(),
                    head.of_samples(head.labels, rank), head.held().begin, tape.context().epochs,
                    head.numbers_of(head.targets, rank, 2));
     head.for_each_block([&](const Block& block) {
       head.multiply(stream, rank, block);
-      const View of_part = mine.slice(block.part * numbers, (block.part + 1) * numbers);
+      const int part = rank * parts_of_rank + block.part;
       margin_softmax_part(stream, spec, head.product(rank, block),
                           head.of_samples(head.x_inverse, rank), head.inverse_of(block),
                           head.of_samples(head.labels, rank), head.first_class(block),
                           head.numbers_of(head.targets, rank, 2), !block.first,
-                          head.numbers_of(of_part, rank, kOfSample));
+                          head.numbers_of_part(sent, part, rank));
     });
   });
-  gather(stream, head, mine, parts, "sums of exponentials");
-  const View by_part = parts.reshaped({all, head.merged.shape()[0], kOfSample});
-  softmax_shards_merge(stream, by_part, head.merged);
-  return by_part;
+  if (head.axis != nullptr) head.axis->exchange(stream, sent, parts, "sums of exponentials");
+  softmax_shards_merge(stream, parts, own);
+  gather(stream, head, own, head.merged, "merged sums of exponentials");
+  return parts;
 }
 
 /// Products become gradients, block by block, and these those of rows and embeddings.
@@ -159,7 +167,7 @@ void run_blocks(Backward& backward, const Head& head, int rank, const View& dw, 
                             head.first_class(block), head.numbers_of(head.targets, rank, 2),
                             head.numbers_of(head.merged, rank, kOfSample),
                             head.dlosses.slice(rank, rank + 1), g);
-    const View dx = parts == 1 ? head.features_of(head.dfeatures, rank)
+    const View dx = parts == 1 ? head.dfeatures_of(rank)
                                : rows_of_matrix(head.partial, block.part * head.most,
                                                 head.samples(rank), head.columns);
     if (block.size() == 0) {
@@ -171,12 +179,12 @@ void run_blocks(Backward& backward, const Head& head, int rank, const View& dw, 
                            block.first ? 0.0F : 1.0F, dx);
     }
     if (of_w) {
-      linear_backward_weight(stream, head.features_of(head.features, rank), g, beta_of_dw,
+      linear_backward_weight(stream, head.features_of(rank), g, beta_of_dw,
                              head.weight_of(dw, block));
     }
   });
   if (!of_x || parts == 1) return;
-  // Parts in a tree. Across ranks Axis::sum() goes on in it.
+  // Parts in a tree. Across ranks Axis::sum_own() goes on in it.
   const auto partial = [&](int index) {
     return rows_of_matrix(head.partial, index * head.most, head.samples(rank), head.columns);
   };
@@ -185,7 +193,7 @@ void run_blocks(Backward& backward, const Head& head, int rank, const View& dw, 
       accumulate(stream, partial(index + step), partial(index));
     }
   }
-  copy(stream, partial(0), head.features_of(head.dfeatures, rank));
+  copy(stream, partial(0), head.dfeatures_of(rank));
 }
 
 /// Where the gradient of this rank's rows goes; none where nobody wants it.
@@ -222,9 +230,10 @@ void run_backward(Backward& backward, const Head& head) {
     project_rows(stream, head.weight(), head.w_inverse, rows.view(rank));
   }
   if (!of_x) return;
-  if (head.axis != nullptr) head.axis->sum(stream, head.dfeatures, "gradients of embeddings");
+  if (head.axis != nullptr) head.axis->sum_own(stream, head.dfeatures, "gradients of embeddings");
   const std::int64_t first = head.position.rank * head.most, samples = head.x.shape()[0];
-  const View own = rows_of_matrix(head.dfeatures, first, samples, head.columns);
+  const View own =
+      rows_of_matrix(head.dfeatures, head.position.rank * head.apart, samples, head.columns);
   if (head.samples(head.position.rank) > 0) {  // else a stand-in, whose gradient is 0
     project_rows(stream, rows_of_matrix(head.features, first, samples, head.columns),
                  head.x_inverse.slice(first, first + samples), own);
@@ -248,6 +257,7 @@ Head make_head(const Variable& x, Parameter& centres, const MarginSpec& spec, st
   head.classes = shape[0];
   head.most = axis != nullptr ? axis->most() : x.shape()[0];
   head.columns = shape[1];
+  head.apart = Axis::rows_of_part(head.most, head.columns);
   const bool learns = tape.context().training;
   const int parts = head.position.parts_of_rank();
   const std::int64_t samples = head.position.ranks * head.most, rows = head.held().size();
@@ -262,7 +272,7 @@ Head make_head(const Variable& x, Parameter& centres, const MarginSpec& spec, st
   head.merged = keep({samples, kOfSample});
   head.products = keep({head.keeps ? samples * rows : head.most * std::min(rows, kBlock)});
   if (!learns) return head;
-  head.dfeatures = keep({samples, head.columns});
+  head.dfeatures = keep({head.position.ranks * head.apart, head.columns});
   head.partial = parts > 1 ? keep({parts * head.most, head.columns}) : View();
   head.dloss = keep({1});
   head.dlosses = axis != nullptr ? keep({head.position.ranks}) : head.dloss;
@@ -278,8 +288,7 @@ Variable margin_softmax(const Variable& x, Parameter& centres, const Variable& l
   const Head head = make_head(x, centres, spec, kept);
   gather_samples(tape, head, labels);
   head.for_each_rank([&](int rank) {
-    inverse_norms(stream, head.features_of(head.features, rank),
-                  head.of_samples(head.x_inverse, rank));
+    inverse_norms(stream, head.features_of(rank), head.of_samples(head.x_inverse, rank));
   });
   inverse_norms(stream, head.weight(), head.w_inverse);
   const View parts = merge(tape, head, tape.context().training ? spec : spec.plain());
@@ -287,8 +296,9 @@ Variable margin_softmax(const Variable& x, Parameter& centres, const Variable& l
                       head.loss.value(), sums.loss);
   if (!sums.right.absent()) {
     const std::int64_t begin = head.position.rank * head.most;
-    softmax_shards_right(stream, parts, head.merged, head.x_inverse, begin,
-                         begin + head.samples(head.position.rank), sums.right);
+    softmax_shards_right(stream, parts, rows_of_matrix(head.merged, begin, head.most, kOfSample),
+                         head.x_inverse.slice(begin, begin + head.most), 0,
+                         head.samples(head.position.rank), sums.right);
   }
   tape.record("margin_softmax", {x, head.centres}, head.loss,
               [head](Backward& backward) { run_backward(backward, head); });

@@ -3,9 +3,10 @@
 //
 //   gather      the samples' embeddings and labels of all ranks             [ranks, most, D]
 //   forward     each rank's rows times the embeddings of each rank's samples, a block of classes
-//               at a time; largest logit and sum of exponentials, over blocks, then over ranks
-//   backward    each rank's rows have their gradient at once, of all samples; those of the
-//               embeddings are summed over the ranks, and each rank takes its own samples'
+//               at a time; largest logit and sum of exponentials, over blocks, then over ranks:
+//               each rank joins all ranks' of its own samples, and tells the others
+//   backward    each rank's rows have their gradient at once, of all samples; of the embeddings'
+//               each rank asks for the sum of its own samples' over the ranks
 //
 // Products of all samples and all rows of this rank are kept for backward where they are few, and
 // else made again: there is never more than a block of them. Each product is of one rank's samples

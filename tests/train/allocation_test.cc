@@ -30,6 +30,13 @@ Case with(std::string name, TrainOptions options, LayoutChoice layout, bool over
   return {std::move(name), options};
 }
 
+Case margin(std::string name, TrainOptions options) {
+  options.recipe.loss = "arcface";
+  options.recipe.scale = 16;
+  options.recipe.embedding_size = 5;
+  return with(std::move(name), std::move(options), LayoutChoice::nchw);
+}
+
 std::vector<Case> cases() {
   std::vector<Case> all;
   for (const auto layout : {LayoutChoice::nchw, LayoutChoice::lanes}) {
@@ -56,6 +63,8 @@ std::vector<Case> cases() {
     all.back().options.recipe.precision = Precision::f16;
     all.back().options.execution.emulate_precision = true;
   }
+  all.push_back(margin("margin", plain_options(2)));
+  all.push_back(margin("margin_exact", exact_options(2)));
   all.push_back(all[1]);
   all.back().name = "watched";
   all.back().watched = true;
@@ -73,6 +82,7 @@ std::vector<Case> cuda_cases() {
   all.push_back(with("nhwc", plain_options(1), LayoutChoice::nhwc));
   all.push_back(with("ring", plain_options(2, "ring"), LayoutChoice::nchw));
   all.push_back(with("exact", exact_options(2), LayoutChoice::nchw));
+  all.push_back(margin("margin", plain_options(2)));
   for (Case& c : all) {
     for (DeviceId& device : c.options.execution.devices) device.kind = DeviceKind::cuda;
   }

@@ -41,9 +41,23 @@ void DataAxis::gather(Stream& compute, ConstView mine, View all, const char* nam
                 [&](Stream& stream) { communicator_.all_gather(stream, mine, all, name); });
 }
 
+void DataAxis::exchange(Stream& compute, ConstView out, View in, const char* name) {
+  if (position_.ranks == 1 || rehearses_) return copy(compute, out, in);
+  meeting_.hold(compute, [&](Stream& stream) { communicator_.all_to_all(stream, out, in, name); });
+}
+
 void DataAxis::sum(Stream& compute, View numbers, const char* name) {
   if (position_.ranks == 1 || rehearses_) return;
   meeting_.hold(compute, [&](Stream& stream) { communicator_.all_reduce(stream, numbers, name); });
+}
+
+void DataAxis::sum_own(Stream& compute, View numbers, const char* name) {
+  require(numbers.count() % (position_.ranks * kGrain) == 0, "DataAxis::sum_own",
+          "the parts are equal, and multiples of 32 numbers");
+  if (position_.shards > 0) return sum(compute, numbers, name);
+  if (position_.ranks == 1 || rehearses_) return;
+  meeting_.hold(compute,
+                [&](Stream& stream) { communicator_.reduce_scatter(stream, numbers, name); });
 }
 
 }  // namespace ringlet::train

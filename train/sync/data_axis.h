@@ -26,7 +26,10 @@ class DataAxis : public nn::Axis {
   std::int64_t samples(int rank) const override { return samples_[static_cast<std::size_t>(rank)]; }
   std::int64_t most() const override { return most_; }
   void gather(Stream& compute, ConstView mine, View all, const char* name) override;
+  void exchange(Stream& compute, ConstView out, View in, const char* name) override;
   void sum(Stream& compute, View numbers, const char* name) override;
+  /// In exact mode as sum(): a reduce-scatter adds in another order.
+  void sum_own(Stream& compute, View numbers, const char* name) override;
 
  private:
   comm::Communicator& communicator_;
