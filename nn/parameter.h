@@ -72,10 +72,11 @@ struct StateBuffer {
   explicit StateBuffer(Shape the_shape, float the_start = 0) : shape(the_shape), start(the_start) {}
 
   Shape shape;
-  float start;       ///< every element's value at the start
-  std::string name;  ///< "bn1.running_mean"
-  int id = -1;       ///< position in the order of registration, set by registration
-  View value;        ///< f32, a slice of the buffer arena
+  float start;         ///< every element's value at the start
+  bool stays = false;  ///< it is never another, and nothing reads it: it stands in files alone
+  std::string name;    ///< "bn1.running_mean"
+  int id = -1;         ///< position in the order of registration, set by registration
+  View value;          ///< f32, a slice of the buffer arena
 };
 
 /// A whole number that is saved with the model: PyTorch's num_batches_tracked, i64 in files.

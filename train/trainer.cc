@@ -162,12 +162,12 @@ Evaluation evaluate(comm::Group& group, const RunSetup& setup, const std::filesy
     on_rank_0(communicator, device, "weights", [&] {
       require_task(model, replica.task().name());
       const nn::Registry& registry = parameters.registry();
-      HostState state = load_model(model, registry, Head::as_in_file, nonfinite);
-      if (has_centres(registry)) {
-        take_centres(centres_file_of(setup.options.files.init_centres), registry,
-                     setup.data.train->target_names(), state, nonfinite);
-      }
-      upload(device, state, parameters, {});
+      upload(device,
+             has_centres(registry)
+                 ? load_with_centres(model, centres_file_of(setup.options.files.init_centres),
+                                     registry, setup.data.train->target_names(), nonfinite)
+                 : load_model(model, registry, Head::as_in_file, nonfinite),
+             parameters, {});
     });
     broadcast_model(device, communicator, parameters);
     Evaluator evaluator(replica, communicator, setup.data.test, setup.loader,

@@ -31,6 +31,7 @@
 #include "app/commands/run_claim.h"
 #include "base/files/atomic_file.h"
 #include "base/machine.h"
+#include "base/memory_limits.h"
 #include "base/one_line.h"
 #include "comm/shared_text.h"
 #include "train/recipe/models.h"
@@ -297,6 +298,7 @@ int run_training(const RawFlags& flags, const CLI::App& command, comm::Group& gr
   train::RunSetup setup =
       checked([&] { return train::make_run_setup(options, data, group.size(), std::move(saved)); });
   checked([&] { train::require_trainable(setup); });
+  checked([&] { train::require_room(setup, usable_memory()); });
   if (speaks && former) warn_of_other_tests(former->weights, *data.test);
   setup.stop_requested = is_to_stop;
 

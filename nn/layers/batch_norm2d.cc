@@ -7,7 +7,9 @@ BatchNorm2d::BatchNorm2d(int channels, const BatchNorm2dOptions& options)
       weight_({channels}, Initializer::constant(1), ParameterKind::norm),
       bias_({channels}, Initializer::zeros(), ParameterKind::norm),
       ones_({channels}, 1),
-      running_(channels) {}
+      running_(channels) {
+  ones_.stays = true;
+}
 
 Variable BatchNorm2d::forward(Tape& tape, const Variable& x, const Variable& residual,
                               Activation activation) {

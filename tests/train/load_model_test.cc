@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "kernels/narrow_floats.h"
+#include "nn/layers/batch_norm2d.h"
 #include "tests/support/files.h"
 #include "tests/train/runs.h"
 #include "train/files/foreign_format.h"
@@ -300,6 +301,27 @@ TEST(ForeignFormat, IsNamedWhereWeightsAreRead) {
   testing::write_file(folder / "unknown", std::string(16, '\xff'));
   EXPECT_TRUE(says(message_of<FileError>([&] { SafetensorsFile(folder / "unknown"); }),
                    {"unknown: is no safetensors file, and of no kind", "ff ff ff ff ff ff ff ff"}));
+}
+
+/// iresnet's last norm: nothing reads the weight, so another in a file would count for nothing.
+TEST(LoadModelOfOnes, AWeightThatStaysIsTheFilesToo) {
+  nn::BatchNorm2d norm(3, {.weight_is_one = true});
+  nn::Registry registry;
+  norm.register_in(registry, "features.");
+  const testing::TemporaryDirectory folder;
+  const auto loaded = [&](const std::vector<float>& weight) {
+    save_model(folder / "w.safetensors", registry,
+               {.values = {{0, 0, 0}},
+                .buffers = {weight, {0, 0, 0}, {1, 1, 1}},
+                .counters = {0},
+                .optimizer = {}},
+               {});
+    return load_model(folder / "w.safetensors", registry);
+  };
+  EXPECT_EQ(loaded({1, 1, 1}).buffers[0], std::vector<float>(3, 1));
+  const std::string message = message_of<FileError>([&] { loaded({1, 0.5F, 1}); });
+  EXPECT_TRUE(testing::says(message, {"'features.weight' is 0.5 at [1]", "has 1 there"}))
+      << message;
 }
 
 }  // namespace

@@ -325,6 +325,86 @@ TEST(Margin, StartsFromCentresByName) {
       << message;
 }
 
+/// The message of a run on two ranks, of which one begins with broken numbers.
+std::string message_of_broken(int rank, const std::string& parameter, float value) {
+  Trial made(plain_options(2));
+  const RunSetup setup = make_run_setup(made.options, made.data, 2);
+  return testing::message_of<Error>([&] {
+    run(setup, {}, [&](TrainLoop& loop, Device& device, int of) {
+      for (const auto* p : loop.replica().parameters().registry().parameters) {
+        if (of != rank || !p->name.starts_with(parameter)) continue;
+        const View flat = p->value.reshaped({p->value.count()});
+        copy_from_host(device.compute(), &value, flat.slice(0, 1));
+      }
+    });
+  });
+}
+
+TEST(Margin, ABrokenRowIsNamedByItsClassesAndItsRank) {
+  constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
+  for (const int rank : {0, 1}) {
+    const std::string message = message_of_broken(rank, "centres.weight", kNone);
+    const std::string own = rank == 0 ? "1 of its 30 numbers of classes 0 to 4)"
+                                      : "1 of its 30 numbers of classes 5 to 9)";
+    EXPECT_TRUE(testing::says(
+        message, {"centres.weight itself (" + own, "(replica " + std::to_string(rank) + ")"}))
+        << message;
+    EXPECT_EQ(message.find('\n'), std::string::npos);
+  }
+}
+
+/// The others see them too, in the loss, which comes later.
+TEST(Margin, BrokenEmbeddingsAreNamedByTheirRank) {
+  for (const int rank : {0, 1}) {
+    const std::string message = message_of_broken(rank, "fc", 3e38F);
+    EXPECT_TRUE(testing::says(message,
+                              {"the output of layer fc", "(replica " + std::to_string(rank) + ")"}))
+        << message;
+  }
+}
+
+TEST(Margin, CentresOfMoreThanTheMemoryAreRefusedBeforehand) {
+  Trial two(plain_options(2));
+  const RunSetup setup = make_run_setup(two.options, two.data, 4);
+  require_room(setup, 10 * kSize * 8 / 2);  // of 4 ranks two are here
+  const std::string message =
+      testing::message_of<ContractError>([&] { require_room(setup, 10 * kSize * 8 / 2 - 1); });
+  EXPECT_TRUE(testing::says(message, {"10 classes", "of 6 numbers each", "2 of 4 replicas", "MB"}))
+      << message;
+}
+
+TEST(Margin, AnotherRunsCentresAreRefused) {
+  const testing::TemporaryDirectory folder;
+  Trial trial(plain_options(1));
+  for (const char* name : {"one", "other"}) {
+    std::filesystem::create_directory(folder / name);
+    trial.options.files.out = folder / name;
+    trial.options.recipe.seed += 1;
+    trial.to_the_end();
+  }
+  const auto measured = [&](const char* centres) {
+    trial.options.files.init_centres = folder / centres / kCentresFile;
+    return evaluate(make_run_setup(trial.options, trial.data, 1),
+                    folder / "one" / "model.safetensors");
+  };
+  EXPECT_EQ(measured("one").samples, 30);
+  const std::string message = testing::message_of<Error>([&] { measured("other"); });
+  EXPECT_TRUE(testing::says(message, {"other", "are not the centres that", "one"})) << message;
+}
+
+TEST(Margin, AModelOfAnotherEmbeddingsSizeIsRefusedInItsOwnWords) {
+  const testing::TemporaryDirectory folder;
+  Trial first(plain_options(1)), second(plain_options(1));
+  first.options.files.out = folder.path();
+  first.to_the_end();
+  second.options.recipe.embedding_size = kSize + 2;
+  second.options.files.init = folder / "model.safetensors";
+  const std::string message = testing::message_of<Error>([&] { second.to_the_end(); });
+  EXPECT_TRUE(testing::says(message, {"its last layer, fc2, gives 6 numbers",
+                                      "embeddings of this run have 8", "--embedding-size 6"}))
+      << message;
+}
+
 TEST(Margin, UnderF16AllRanksSkipTheSameSteps) {
   const auto skips = [](int ranks) {
     Trial made(plain_options(ranks));

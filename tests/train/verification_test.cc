@@ -54,6 +54,25 @@ TEST(Verification, FoldsAreContiguousAndTheLargerFirst) {
   EXPECT_NEAR(figures.grid.deviation, 0.3, 1e-12);
 }
 
+/// Folds of one kind, and sets: no share is of nothing.
+TEST(Verification, KnowsNoRateWithoutBothKinds) {
+  const std::vector<double> distances{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1,
+                                      1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7, 1.8, 1.9, 2};
+  for (const bool alike : {true, false}) {
+    const VerificationFigures figures = figures_of(distances, std::vector<bool>(20, alike));
+    EXPECT_EQ(figures.grid.mean, 1);
+    EXPECT_EQ(figures.exact.mean, 1);
+    EXPECT_TRUE(figures.roc.empty());
+    for (const auto& rate : figures.true_accepts) EXPECT_FALSE(rate.has_value());
+  }
+  std::vector<bool> halves(20, true);  // five folds have none that differs
+  for (std::size_t i = 10; i < 20; ++i) halves[i] = false;
+  const VerificationFigures figures = figures_of(distances, halves);
+  EXPECT_EQ(figures.exact.mean, 1);
+  EXPECT_EQ(figures.true_accepts[0], 1);
+  EXPECT_FALSE(figures.true_accepts[1].has_value());
+}
+
 TEST(Verification, ThresholdIsTheFirstOfTheBest) {
   // Any threshold above 0.2 and up to 0.8 is best in nine folds. At the first, 0.21, the tenth's
   // different pair at 0.5 is right; at the last it would not be.

@@ -3,7 +3,9 @@
 //
 //   centres.safetensors   one tensor, `weight` [C, D] in f32. Its metadata have the classes' names
 //                         in the order of the rows, "ringlet.classes", and what cosines were
-//                         multiplied by, "ringlet.scale"
+//                         multiplied by, "ringlet.scale". "ringlet.centres", a hash of the
+//                         centres, stands in the model's file as well: so it is known which belong
+//                         together
 #pragma once
 
 #include <filesystem>
@@ -16,6 +18,7 @@
 namespace ringlet::train {
 
 inline constexpr const char* kCentresFile = "centres.safetensors";
+inline constexpr const char* kHashOfCentres = "ringlet.centres";  ///< in metadata
 
 /// The file that `named` stands for: itself, or of a folder that of the run in it; where that run
 /// has not ended, that of its last saved state.
@@ -30,6 +33,16 @@ struct CentresInfo {
   double scale = 64;
 };
 CentresInfo read_centres_info(const std::filesystem::path& file);
+
+/// The text of "ringlet.centres"; empty where there are none.
+std::string hash_of_centres(const nn::Registry& registry, const HostState& state);
+
+/// Reads a model and the centres that it learnt, for a run with these `classes`. A live run may
+/// save anew meanwhile: then it reads once more. Throws FileError as load_model() and
+/// take_centres(), and for centres that were saved with other models.
+HostState load_with_centres(const std::filesystem::path& model,
+                            const std::filesystem::path& centres, const nn::Registry& registry,
+                            const std::vector<std::string>& classes, NonFinite nonfinite);
 
 /// Writes them, with info.output_names and info.scale. Returns the file's sum. Throws FileError.
 std::string save_centres(const std::filesystem::path& file, const nn::Registry& registry,

@@ -16,6 +16,7 @@
 #include "base/one_line.h"
 #include "base/unsigned_nan.h"
 #include "kernels/narrow_floats.h"
+#include "train/files/centres.h"
 #include "train/files/safetensors_header.h"
 #include "train/files/safetensors_stream.h"
 
@@ -112,6 +113,7 @@ class ModelReader {
     }
     for (const auto* b : registry_.buffers) {
       state.buffers.push_back(floats_of(file_, prefix_ + b->name, nonfinite));
+      if (b->stays) require_start(*b, state.buffers.back());
     }
     for (const auto* c : registry_.counters) {
       state.counters.push_back(count_of(file_, prefix_ + c->name));
@@ -127,6 +129,18 @@ class ModelReader {
     const FileEntry* entry = find(name);
     const bool other = entry != nullptr && is_float(entry->spec.dtype);
     return {prefix_ + name, other ? entry->spec.dtype : "F32", extents_of(shape)};
+  }
+
+  /// Nothing reads such a buffer: what the file has must be what is computed.
+  void require_start(const nn::StateBuffer& buffer, const std::vector<float>& values) const {
+    const auto other =
+        std::ranges::find_if(values, [&](float value) { return value != buffer.start; });
+    if (other == values.end()) return;
+    throw FileError(fmt::format(
+        "{}: '{}' is {} at [{}], and this model has {} there, which is never learnt; multiply what "
+        "the layer gives by it elsewhere, or train from weights that were made with {}",
+        file_.path().string(), buffer.name, *other, other - values.begin(), buffer.start,
+        buffer.start));
   }
 
   /// What the file should hold. `other`: the prefix of a head that may be of any size.
@@ -193,9 +207,17 @@ class ModelReader {
 
   [[noreturn]] void throw_other_head(const std::string& head) const {
     const nn::Parameter& last = *last_of_model();
-    throw FileError(file_.path().string() + ": its last layer, " + head.substr(0, head.size() - 1) +
-                    ", is for " + std::to_string(find(last.name)->spec.shape[0]) +
-                    " classes, and the data has " + std::to_string(last.shape[0]) +
+    const std::string layer = head.substr(0, head.size() - 1);
+    const std::int64_t outputs = find(last.name)->spec.shape[0];
+    if (has_centres(registry_)) {
+      throw FileError(fmt::format(
+          "{}: its last layer, {}, gives {} numbers, and the embeddings of this run have {}; take "
+          "--embedding-size {}, or --replace-head, which takes all else and lets it start anew",
+          file_.path().string(), layer, outputs, last.shape[0], outputs));
+    }
+    throw FileError(file_.path().string() + ": its last layer, " + layer + ", is for " +
+                    std::to_string(outputs) + " classes, and the data has " +
+                    std::to_string(last.shape[0]) +
                     "; to train, --replace-head takes all else and lets it start anew");
   }
 

@@ -121,7 +121,9 @@ std::string save_model(const fs::path& file, const nn::Registry& registry, const
   }
   for (const auto& values : state.buffers) add(values.data());
   for (const std::int64_t& count : state.counters) add(&count);
-  return write_safetensors(file, tensors, to_metadata(info));
+  Metadata metadata = to_metadata(info);
+  if (has_centres(registry)) metadata[kHashOfCentres] = hash_of_centres(registry, state);
+  return write_safetensors(file, tensors, metadata);
 }
 
 void save_state(const fs::path& out, const nn::Registry& registry, const HostState& state,

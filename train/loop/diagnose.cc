@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/unsigned_nan.h"
 #include "kernels/classify.h"
@@ -28,24 +29,41 @@ const char* kept_in_words(const RunSetup& setup) {
                                     : "no state was saved since";
 }
 
+/// "50 numbers"; of a parameter whose rows are cut, those that this rank has: "25 numbers of
+/// classes 5 to 9".
+std::string numbers_of(const nn::Parameter& parameter) {
+  const std::string numbers = fmt::format("{} numbers", parameter.held().count());
+  const nn::Rows& rows = parameter.rows;
+  const bool cut = parameter.placement == nn::Placement::rows && rows.size() < parameter.shape[0];
+  if (!cut) return numbers;
+  return fmt::format("{} of {} {} to {}", numbers, parameter.of_loss ? "classes" : "rows",
+                     rows.begin, rows.end - 1);
+}
+
 std::string in_parameters(Replica& replica) {
   for (const nn::Parameter* parameter : replica.parameters().registry().parameters) {
     const std::int64_t found = nonfinite_in(replica.device(), parameter->value);
-    if (found > 0) {
-      return fmt::format(
-          "the parameter {} itself ({} of its {} numbers), so an earlier update "
-          "broke it",
-          parameter->name, found, parameter->shape.count());
-    }
+    if (found == 0) continue;
+    return fmt::format("the parameter {} itself ({} of its {}), so an earlier update broke it",
+                       parameter->name, found, numbers_of(*parameter));
   }
   return {};
 }
 
 }  // namespace
 
-std::string find_first_nonfinite(Replica& replica, const RunSetup& setup, int rank,
+std::string to_text(const FirstBroken& found) {
+  return found.where.empty() ? "" : fmt::format("{} {}", found.before, found.where);
+}
+
+FirstBroken first_broken_of(const std::string& text) {
+  if (text.empty()) return {};
+  return {std::stoll(text), text.substr(text.find(' ') + 1)};
+}
+
+FirstBroken find_first_nonfinite(Replica& replica, const RunSetup& setup, int rank,
                                  std::int64_t step, DataAxis* axis) {
-  std::string first = in_parameters(replica);
+  FirstBroken first{0, in_parameters(replica)};
   data::LoaderOptions options = setup.loader;
   options.depth = 0;
   const Recipe& recipe = setup.options.recipe;
@@ -56,14 +74,16 @@ std::string find_first_nonfinite(Replica& replica, const RunSetup& setup, int ra
   const auto batches = make_batch_source(replica.device(), setup.data.train, schedule,
                                          {options, recipe.seed, recipe.shuffle});
   replica.tape().set_inspector([&](const char* layer, const char* operation, const View& value) {
-    if (!first.empty() || (value.dtype() != DType::f32 && !is_narrow(value.dtype()))) return;
+    if (!first.where.empty()) return;
+    ++first.before;
+    if (value.dtype() != DType::f32 && !is_narrow(value.dtype())) return;
     const std::int64_t found = nonfinite_in(replica.device(), value);
     if (found == 0) return;
-    first = fmt::format("the output of layer {} ({}), {} of {} numbers", layer, operation, found,
-                        value.count());
+    first.where = fmt::format("the output of layer {} ({}), {} of {} numbers", layer, operation,
+                              found, value.count());
   });
   std::vector<std::int64_t> by_rank(axis != nullptr ? static_cast<std::size_t>(setup.ranks) : 0);
-  for (std::int64_t unit = 0; first.empty() || axis != nullptr; ++unit) {
+  for (std::int64_t unit = 0; first.where.empty() || axis != nullptr; ++unit) {
     const data::Batch* batch = batches->next();
     if (batch == nullptr) break;
     for (std::size_t r = 0; r < by_rank.size(); ++r) {
@@ -79,10 +99,12 @@ std::string find_first_nonfinite(Replica& replica, const RunSetup& setup, int ra
 void throw_nonfinite_loss(double loss, const RunSetup& setup, std::int64_t step,
                           const std::vector<std::string>& findings) {
   std::string where = "the sum over the samples, which is too large for a 32-bit float";
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
   for (std::size_t rank = 0; rank < findings.size(); ++rank) {
-    if (findings[rank].empty()) continue;
-    where = fmt::format("{} (replica {})", findings[rank], rank);
-    break;
+    const FirstBroken found = first_broken_of(findings[rank]);
+    if (found.where.empty() || found.before >= least) continue;
+    least = found.before;
+    where = fmt::format("{} (replica {})", found.where, rank);
   }
   throw RunError(
       fmt::format("the loss is {} in step {} (epoch {}): the first broken numbers are in "
@@ -120,8 +142,8 @@ std::string find_nonfinite_gradient(Replica& replica) {
       const std::int64_t found =
           nonfinite_in(replica.device(), parameters.gradients().slice(planned.begin, planned.end));
       if (found == 0) continue;
-      return fmt::format("the gradient of {} is the first with broken numbers, {} of {}",
-                         planned.name, found, planned.shape.count());
+      return fmt::format("the gradient of {} is the first with broken numbers, {} of its {}",
+                         planned.name, found, numbers_of(*parameter));
     }
   }
   return {};

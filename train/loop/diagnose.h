@@ -12,14 +12,25 @@
 
 namespace ringlet::train {
 
+/// What a rank has found.
+struct FirstBroken {
+  /// How many values had been looked at before: 0 of a parameter. What is broken on one rank breaks
+  /// what others compute of it, but later.
+  std::int64_t before = 0;
+  std::string where;  ///< in words; empty: there are none
+};
+
+/// As a text for other ranks, and back.
+std::string to_text(const FirstBroken& found);
+FirstBroken first_broken_of(const std::string& text);
+
 /// Runs this rank's part of `step` forward again, from the parameters as they are, and says in
-/// words which parameter, input or layer's output is the first with numbers that are not finite;
-/// empty if none is.
+/// words which parameter, input or layer's output is the first with numbers that are not finite.
 /// Where rows are cut over the ranks of `axis`, all ranks call it together.
-std::string find_first_nonfinite(Replica& replica, const RunSetup& setup, int rank,
+FirstBroken find_first_nonfinite(Replica& replica, const RunSetup& setup, int rank,
                                  std::int64_t step, DataAxis* axis = nullptr);
 
-/// Throws the RunError that ends the run; `findings` of all ranks.
+/// Throws the RunError that ends the run; `findings` of all ranks, as texts.
 [[noreturn]] void throw_nonfinite_loss(double loss, const RunSetup& setup, std::int64_t step,
                                        const std::vector<std::string>& findings);
 

@@ -318,10 +318,10 @@ void TrainLoop::check_sums(const Pending& step) {
     return;
   }
   if (!std::isfinite(sums.loss)) {
-    const std::string found =
+    const FirstBroken found =
         find_first_nonfinite(step_.replica(), setup_, communicator_.rank(), index, step_.axis());
-    const auto findings =
-        communicator_.gather_text(device_.communication(), found, "search for broken numbers");
+    const auto findings = communicator_.gather_text(device_.communication(), to_text(found),
+                                                    "search for broken numbers");
     throw_nonfinite_loss(sums.loss, setup_, index, findings);
   }
   if (step_.sync().narrows() && !std::isfinite(sums.grad_norm)) {

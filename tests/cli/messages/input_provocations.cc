@@ -239,6 +239,12 @@ std::vector<Provocation> provocations_by_inputs() {
        [](const Stage&) {
          return ringlet({"train", "--data", "synthetic-faces:2147483647", "--no-out"});
        }},
+      {2,
+       [](const Stage&) {
+         return ringlet({"train", "--data", "synthetic-faces:2000000", "--loss", "arcface",
+                         "--embedding-size", "65536", "--image-size", "16", "--model", "mlp",
+                         "--no-out"});
+       }},
       pickle("cos\nsystem\n(X" + little_endian(4, 4) + "truetR."),
       pickle("}."),
       pickle(std::string(1'000'000, ']')),
