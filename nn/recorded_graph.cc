@@ -18,7 +18,7 @@ int RecordedGraph::find_or_add(const Variable& x) {
   if (x.absent()) return kAbsent;
   const int known = find(x);
   if (known != kAbsent) return known;
-  values_.push_back({x.node(), x.shape()});
+  values_.push_back({x.node(), x.shape(), x.value().dtype()});
   return static_cast<int>(values_.size()) - 1;
 }
 
@@ -46,14 +46,15 @@ void RecordedGraph::set_ends(const Variable& input, const Variable& output) {
   output_ = find_or_add(output);
 }
 
-RecordedGraph record_graph(Layer& model, const Registry& registry, const Shape& input) {
+RecordedGraph record_graph(Layer& model, const Registry& registry, const Shape& input,
+                           DType activations) {
   RecordedGraph graph;
-  DryRun run(registry);
-  Arena activations(run.device, Arena::kUnlimited);
-  Tape tape(run.device, activations, registry.parameters);
+  DryRun run(registry, activations);
+  Arena arena(run.device, Arena::kUnlimited);
+  Tape tape(run.device, arena, registry.parameters);
   tape.set_graph(&graph);
   tape.begin({.training = false, .fuse = false});
-  const Variable x = tape.constant(run.external(input, DType::f32, Layout::nchw));
+  const Variable x = tape.constant(run.external(input, activations, Layout::nchw));
   graph.set_ends(x, model.forward(tape, x));
   return graph;
 }

@@ -19,6 +19,7 @@ class RecordedGraph {
   struct Value {
     int node = -1;  ///< on the tape
     Shape shape;
+    DType dtype = DType::f32;
     const Parameter* parameter = nullptr;  ///< null for the model's input and for results
   };
   struct Step {
@@ -57,7 +58,9 @@ class RecordedGraph {
 };
 
 /// Records what `model` (registered as `registry`) does with one batch [N, ...] outside training,
-/// on the meta device. Throws ContractError when a layer does not fit its input.
-RecordedGraph record_graph(Layer& model, const Registry& registry, const Shape& input);
+/// on the meta device, with activations of that type. Throws ContractError when a layer does not
+/// fit its input.
+RecordedGraph record_graph(Layer& model, const Registry& registry, const Shape& input,
+                           DType activations = DType::f32);
 
 }  // namespace ringlet::nn

@@ -45,7 +45,7 @@ labelled(together "^(All/BrokenModelInfo|Safetensors|Cuda/CudaPrecision)[.]")
 
 # About numbers alone: the thread sanitizer sees the same threads in others.
 labelled(bits "Resume|ExactMode|Evaluate|SteadyState|FashionMnist|Setups/Reduce|Clipping|LoadModel")
-labelled(bits "Uneven.*(_of_40|_of_130|_of_608)|TrainingOracle.*/(one|four)|AnyOptimizer|NarrowTraining.*/bf16")
+labelled(bits "/FacesIn[.]|Uneven.*(_of_40|_of_130|_of_608)|TrainingOracle.*/(one|four)|AnyOptimizer|NarrowTraining.*/bf16")
 # Schedules are recorded and played on one thread.
 labelled(bits "^(Play|Schedule)[.]")
 labelled(bits "Replicas/Oracle.*nchw|ResNetOracle.*nchw")
@@ -65,4 +65,4 @@ labelled(real_gpu "Oracle.*(naive|doubling|accumulate2|cuda_4)")
 # Where nvcc's kernels are run instruction by instruction (--preset ptx), these only take long: the rest of the room has each
 # kernel, in each type. StepNodes and CudaNccl's graphs ask for names that are the stand-in's own.
 labelled(host_kernels "TrainingOracle.*/cuda|Oracle.*cuda_(2|graph_1_nchw)|PrecisionOracle.*(resnet18|f16|_2_)|SteadyState")
-labelled(host_kernels "CudaNccl|CudaPeerAccess|CudaFaults|CudaStepNotes|StepNodes|ExactModeOnCuda|CudaPrecision.*(AnyReplicas|/f16)|CudaNhwc.*(heads|two)")
+labelled(host_kernels "CudaFacesIn|CudaNccl|CudaPeerAccess|CudaFaults|CudaStepNotes|StepNodes|ExactModeOnCuda|CudaPrecision.*(AnyReplicas|/f16)|CudaNhwc.*(heads|two)")

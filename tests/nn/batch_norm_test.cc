@@ -8,6 +8,7 @@
 #include "nn/layers/sequential.h"
 #include "nn/models/iresnet.h"
 #include "nn/models/resnet.h"
+#include "nn/recorded_graph.h"
 #include "tests/nn/support.h"
 
 namespace ringlet::nn {
@@ -180,6 +181,35 @@ TEST(FaceResNet, HasAsManyParametersAsItShould) {
   EXPECT_EQ(count_with_ones(*make_iresnet100(faces)), 65'156'160);
   EXPECT_EQ(count_with_ones(*make_iresnet18({3, 65, 28, 512})),
             24'025'600 - std::int64_t{512} * 512 * (7 * 7 - 5 * 2));
+}
+
+// What fc multiplies, what `features` normalises and what a loss is given, whatever the layers
+// before have.
+TEST(FaceResNet, IsF32FromItsLinearLayerOn) {
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
+    SCOPED_TRACE(name_of(dtype));
+    const auto model = make_iresnet18({3, 32, 32, 16});
+    const RecordedGraph graph = record_graph(*model, register_model(*model), {2, 3, 32, 32}, dtype);
+    const auto type_of = [&](int value) {
+      return graph.values().at(static_cast<std::size_t>(value)).dtype;
+    };
+    EXPECT_EQ(type_of(graph.output()), DType::f32);
+    int casts = 0, wide = 0;
+    for (const RecordedGraph::Step& step : graph.steps()) {
+      const bool head = step.layer == "fc" || step.layer == "features";
+      wide += head ? 1 : 0;
+      if (step.operation == "cast") {
+        ++casts;
+        EXPECT_EQ(step.layer, "in_f32");
+        EXPECT_EQ(type_of(step.output), DType::f32);
+      } else {
+        EXPECT_EQ(type_of(step.output), head ? DType::f32 : dtype) << step.layer;
+      }
+      EXPECT_EQ(type_of(step.inputs.at(0)), head ? DType::f32 : dtype) << step.layer;
+    }
+    EXPECT_EQ(casts, dtype == DType::f32 ? 0 : 1);
+    EXPECT_GE(wide, 2);
+  }
 }
 
 TEST(FaceResNet, HasInsightFacesTensors) {
