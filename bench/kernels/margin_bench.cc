@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <ctime>
 #include <exception>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -66,17 +67,39 @@ class CopiedAxis final : public nn::Axis {
   std::int64_t samples_;
 };
 
+double seconds_by_clock() {
+  return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
+}
+
+/// Of processors, by all threads of this process: other programs count little in it.
+double processor_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+struct Seconds {
+  double by_clock, of_processors;
+};
+
+/// Medians.
 template <class F>
-double median_seconds(int repeats, F run) {
-  std::vector<double> seconds;
+Seconds seconds_of(int repeats, F run) {
+  std::vector<double> clock, processors;
   run();
   for (int i = 0; i < repeats; ++i) {
-    const auto begin = Clock::now();
+    const double begin = seconds_by_clock(), used = processor_seconds();
     run();
-    seconds.push_back(std::chrono::duration<double>(Clock::now() - begin).count());
+    processors.push_back(processor_seconds() - used);
+    clock.push_back(seconds_by_clock() - begin);
   }
-  std::nth_element(seconds.begin(), seconds.begin() + repeats / 2, seconds.end());
-  return seconds[static_cast<std::size_t>(repeats / 2)];
+  return {median(clock), median(processors)};
 }
 
 std::vector<float> spread(std::int64_t count) {
@@ -158,9 +181,11 @@ class Head {
 void run(const Flags& flags) {
   Head head(flags);
   const double before = measure_fma_peak();
-  const double step = median_seconds(flags.repeats, [&] { head.step(); });
-  const double copied =
-      median_seconds(flags.repeats, [&] { copy(head.stream(), head.centres(), head.gradients()); });
+  const Seconds of_step = seconds_of(flags.repeats, [&] { head.step(); });
+  const double step = of_step.by_clock;
+  const double copied = seconds_of(flags.repeats, [&] {
+                          copy(head.stream(), head.centres(), head.gradients());
+                        }).by_clock;
   const double peak = 1e9 * std::max(before, measure_fma_peak());
   const double bytes = static_cast<double>(head.centres().bytes());
   const double flops = 3 * 2.0 * static_cast<double>(flags.batch * head.rows() * flags.size);
@@ -171,6 +196,7 @@ void run(const Flags& flags) {
   fmt::print("peak {:.1f} GFLOP/s, copies {:.1f} GB/s\n", peak / 1e9, 2 * bytes / copied / 1e9);
   fmt::print("a step {:.1f} ms, {:.1f} GFLOP, floor {:.1f} ms: {:.2f} times it\n", 1e3 * step,
              flops / 1e9, 1e3 * floor, step / floor);
+  fmt::print("of processors {:.1f} ms\n", 1e3 * of_step.of_processors);
   fmt::print("memory beside the centres and their gradient: {:.1f} MB\n",
              static_cast<double>(head.activation_bytes()) / 1e6);
   if (flags.json.empty()) return;
@@ -180,6 +206,7 @@ void run(const Flags& flags) {
                             {"ranks", flags.ranks},
                             {"rows", head.rows()},
                             {"seconds", step},
+                            {"processor_seconds", of_step.of_processors},
                             {"flops", flops},
                             {"peak_flops", peak},
                             {"copy_bytes_per_second", 2 * bytes / copied},

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Ringlet beside PyTorch on LeNet and ResNets, on processors: samples a second, peak memory, and what replicas and statistics
-over the world cost. Prints a table; --json writes the figures.
+"""Ringlet beside PyTorch on LeNet, ResNets and iresnet18, on processors: samples a second, peak memory, and what replicas and
+statistics over the world cost. Prints a table; --json writes the figures.
 
 The batches are noise, so that nothing but the step counts. All rows of a part go round by turns, so that a busy
 machine slows all of them alike; ratios are those of medians, where the table does not say otherwise. torch_steps.py beside
@@ -33,7 +33,9 @@ SPEEDS = {
     "resnet18-cifar": ("resnet18-cifar", 32, 64),
     "resnet18": ("resnet18", 224, 16),
     "resnet20": ("resnet20", 32, 128),
+    "iresnet18": ("iresnet18", 112, 32),  # with ArcFace of 1,000 identities
 }
+FACES = 1000  # torch_steps.IDENTITIES
 BF16 = ("resnet18-cifar-bf16", "resnet18-bf16")  # where the processor multiplies bf16
 PARTS = (*SPEEDS, *BF16, "replicas", "memory")
 
@@ -54,7 +56,10 @@ class Ringlet:
 
     def command(self, model, side, batch, *flags):
         data = ["--data", "synthetic"]
-        if model != "lenet-d2l":
+        if model == "iresnet18":
+            data = ["--data", f"synthetic-faces:{FACES}", "--synthetic-train", 2 * batch, "--synthetic-test", 10,
+                    "--loss", "arcface"]
+        elif model != "lenet-d2l":
             folder = self.scratch / f"noise-{side}-{batch}"
             if not folder.exists():
                 write_noise(folder, side, 2 * batch)
@@ -109,6 +114,8 @@ def speed_part(options, ringlet, work):
     rows = {f"PyTorch {name}": torch_row(name) for name in TORCH_ROWS}
     rows = {name: row for name, row in rows.items() if row is not None}
     for flag in ("--threads", "--replicas"):
+        if flag == "--replicas" and options.threads == 1:
+            continue  # the same again
         if flag == "--replicas" and precision == "bf16" and batch < 16 * options.threads:
             continue  # bf16 wants sixteen samples a replica
         rows[f"Ringlet {flag} {options.threads}"] = lambda flag=flag: ringlet.speed(

@@ -20,9 +20,12 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+import torch_faces
 import torch_lenet
 
-MODELS = ("lenet-d2l", "resnet18-cifar", "resnet18", "resnet20")
+MODELS = ("lenet-d2l", "resnet18-cifar", "resnet18", "resnet20", "iresnet18")
+SHAPES = {"lenet-d2l": (1, 28, 28), "resnet18": (3, 224, 224), "iresnet18": (3, 112, 112)}
+IDENTITIES = 1000  # of iresnet18, whose embedding of 512 numbers ArcFace is given
 
 
 class Block(nn.Module):
@@ -72,16 +75,21 @@ class Row:
         self.name, self.precision, self.seconds, self.error = name, precision, [], None
         layout = torch.channels_last if "channels_last" in name else torch.contiguous_format
         lenet = options.model == "lenet-d2l"
-        shape = (1, 28, 28) if lenet else (3, 224, 224) if options.model == "resnet18" else (3, 32, 32)
+        faces = options.model == "iresnet18"
+        shape = SHAPES.get(options.model, (3, 32, 32))
         self.images = torch.rand(options.batch, *shape).to(memory_format=layout)
-        self.labels = torch.randint(0, 10, (options.batch,))
-        model = (torch_lenet.lenet("cpu") if lenet else resnet(options.model, 10)).to(memory_format=layout)
+        self.labels = torch.randint(0, IDENTITIES if faces else 10, (options.batch,))
+        model = (torch_lenet.lenet("cpu") if lenet else torch_faces.iresnet18(shape[1], 512) if faces
+                 else resnet(options.model, 10)).to(memory_format=layout)
+        centres = torch_faces.Centres(IDENTITIES, 512, 64) if faces else None
+        learnt = [p for p in (*model.parameters(), *(centres.parameters() if faces else ())) if p.requires_grad]
         recipe = {"lr": 0.2} if lenet else {"lr": 0.1, "momentum": 0.9, "weight_decay": 5e-4, "nesterov": True}
-        self.optimizer = torch.optim.SGD(model.parameters(), **recipe)
+        self.optimizer = torch.optim.SGD(learnt, **recipe)
 
         def loss(images, labels):
             with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bf16"):
-                return functional.cross_entropy(model(images), labels)
+                given = model(images)
+                return centres(given.float(), labels, 0.5) if faces else functional.cross_entropy(given, labels)
 
         self.loss = torch.compile(loss) if name.startswith("compiled") else loss
 
