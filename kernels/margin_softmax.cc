@@ -91,7 +91,7 @@ void softmax_shards_right(Stream& stream, ConstView parts, ConstView merged, Con
   require(0 <= begin && begin <= end && end <= merged.shape()[0], kName,
           "the samples are of those that were merged");
   require_dtype(kName, right, DType::i32);
-  require_shape(kName, right, Shape{1});
+  require_shape(kName, right, Shape{2});
   const Work work{kName, static_cast<double>(parts.shape()[0] * (end - begin)),
                   total_bytes(merged)};
   dispatch(stream, work, impl::any::softmax_shards_right, parts, merged, x_inverse, begin, end,

@@ -22,7 +22,8 @@
 //   margin_softmax_gradient   products become g_nj / (|x_n| |w_j|); so g w is the gradient of x
 //                             but for project_rows(), and g^T x that of w
 //   project_rows              takes out of a row's gradient what would only make it longer
-//   softmax_shards_right      counts samples whose own class is the nearest
+//   softmax_shards_right      counts samples whose own class is the nearest, and those without a
+//                             direction
 //
 // What is between them, the merging of parts and the sum of the losses, is softmax_shards.h's.
 #pragma once
@@ -79,9 +80,9 @@ void margin_softmax_gradient(Stream& stream, const MarginSpec& spec, ConstView x
 /// direction g becomes 0.
 void project_rows(Stream& stream, ConstView x, ConstView inverse, View g);
 
-/// right (i32 [1]) += samples of [begin, end) whose t is the largest of all logits; none whose
-/// logits are broken, and none without a direction, which is as near to any class. parts f32 [Q, N,
-/// 3]; merged f32 [N, 3]; x_inverse f32 [N].
+/// right (i32 [2]) += samples of [begin, end) whose t is the largest of all logits; none whose
+/// logits are broken, and none without a direction, which is as near to any class; and how many
+/// have no direction. parts f32 [Q, N, 3]; merged f32 [N, 3]; x_inverse f32 [N].
 void softmax_shards_right(Stream& stream, ConstView parts, ConstView merged, ConstView x_inverse,
                           std::int64_t begin, std::int64_t end, View right);
 

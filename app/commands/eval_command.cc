@@ -16,6 +16,7 @@
 #include "base/one_line.h"
 #include "data/open_dataset.h"
 #include "train/files/centres.h"
+#include "train/telemetry/console.h"
 #include "train/trainer.h"
 
 namespace ringlet::app {
@@ -95,6 +96,7 @@ int run_evaluation(const EvalFlags& all, comm::Group& group) {
       train::evaluate(group, setup, checkpoint.file, nonfinite_of(all.allow_nonfinite));
   if (group.process() != 0) return 0;
   if (!all.allow_nonfinite) require_finite(checkpoint, result, *data.test);
+  if (result.without_length > 0) print_warning(train::in_words_of_lengths(result));
   print_answers(checkpoint, options.recipe.model, *test, match,
                 other.empty() ? "" : "other data than the run's: " + other, result);
   return 0;

@@ -309,7 +309,7 @@ struct ShardsRight {
   std::int32_t* right;
 
   RINGLET_HOST_DEVICE void operator()(std::int64_t) const {
-    std::int32_t count = 0;
+    std::int32_t count = 0, undirected = 0;
     for (std::int64_t n = begin; n < end; ++n) {
       float of_label = -std::numeric_limits<float>::infinity();
       for (std::int64_t q = 0; q < parts; ++q) {
@@ -319,8 +319,10 @@ struct ShardsRight {
       const bool directed = x_inverse[n] > 0;        // nor is a NaN
       const bool broken = !(merged[3 * n + 1] > 0);  // the sum of exponentials
       if (directed && !broken && of_label >= merged[3 * n]) ++count;
+      if (x_inverse[n] == 0) ++undirected;
     }
-    *right += count;
+    right[0] += count;
+    right[1] += undirected;
   }
 };
 

@@ -26,7 +26,7 @@ inline constexpr std::int64_t kKeptProducts = 256LL << 20;
 /// Where a pass adds what it finds; absent views are left alone.
 struct MarginSums {
   View loss{};   ///< f32 [1]: the sum of this rank's losses
-  View right{};  ///< i32 [1]: its samples whose own class is the nearest
+  View right{};  ///< i32 [2]: its samples whose own class is the nearest; those without a length
 };
 
 /// x [N, D], activations of any type; centres [C, D], Placement::rows; labels i32 [N] below C ->

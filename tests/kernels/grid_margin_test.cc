@@ -48,7 +48,7 @@ TEST_P(Grid, MarginSoftmax) {
     SCOPED_TRACE(c.name);
     const View of_x = blank({kSamples}), of_w = blank({std::int64_t{kClasses}}),
                targets = blank({kSamples, 2}), part = blank({1, kSamples, 3}),
-               merged = blank({kSamples, 3}), right = filled<std::int32_t>({1}, 2);
+               merged = blank({kSamples, 3}), right = filled<std::int32_t>({2}, 2);
     grid::inverse_norms(grid_, x, of_x);
     grid::inverse_norms(grid_, w, of_w);
     grid::margin_targets(grid_, c.spec, x, w, labels, 0, {}, targets);
@@ -90,8 +90,9 @@ TEST_P(Grid, MarginSoftmax) {
     const MarginData some{{data.x.begin() + 1, data.x.begin() + 4},
                           data.w,
                           {data.labels.begin() + 1, data.labels.begin() + 4}};
-    EXPECT_EQ(read<std::int32_t>(right)[0],
-              2 + reference::margin_softmax(c.spec, some.x, some.w, some.labels, 1).right);
+    const auto counted = reference::margin_softmax(c.spec, some.x, some.w, some.labels, 1);
+    EXPECT_EQ(read<std::int32_t>(right)[0], 2 + counted.right);
+    EXPECT_EQ(read<std::int32_t>(right)[1], 2 + counted.undirected);
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -61,9 +62,9 @@ class MarginSoftmax : public OperationTest {
       begin = cuts[b];
     }
     softmax_shards_merge(stream, part, merged);
-    const Tensor right = upload(device, {1}, std::vector<std::int32_t>{0});
+    const Tensor right = upload(device, {2}, std::vector<std::int32_t>{0, 0});
     softmax_shards_right(stream, part, merged, of_x, 0, samples, right);
-    copy_to_host(stream, right, &right_);
+    copy_to_host(stream, right, right_.data());
     const Tensor dx(device, {samples, columns}), dw(device, {classes, columns}),
         seed = upload(device, {1}, std::vector<float>{kSeed});
     begin = 0;
@@ -102,10 +103,11 @@ class MarginSoftmax : public OperationTest {
     EXPECT_LT(relative_l2(std::vector<float>(from, from + of_x), flat_doubles(wanted.dx)), most);
     EXPECT_LT(relative_l2(std::vector<float>(from + of_x, found.end()), flat_doubles(wanted.dw)),
               most);
-    EXPECT_EQ(right_, wanted.right);
+    EXPECT_EQ(right_[0], wanted.right);
+    EXPECT_EQ(right_[1], wanted.undirected);
   }
 
-  std::int32_t right_ = 0;
+  std::array<std::int32_t, 2> right_{};
 };
 INSTANTIATE_TEST_SUITE_P(Setups, MarginSoftmax, nchw_setups(), name_of);
 
@@ -151,7 +153,7 @@ TEST_P(MarginSoftmax, ABrokenNumberStaysVisible) {
   EXPECT_TRUE(std::isnan(found[3 * 3 + 2]));
   const MarginData only{{data.x[3], data.x[3]}, data.w, {0, 1}};
   run([&](Device& device) { return whole(device, {}, only, {3, 7}); });
-  EXPECT_EQ(right_, 0);
+  EXPECT_EQ(right_[0], 0);
   EXPECT_FALSE(std::isnan(found[3 * 4 + 2]));
 }
 

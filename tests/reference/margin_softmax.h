@@ -61,7 +61,7 @@ inline MarginValue margin_value(const MarginSpec& spec, double c) {
 
 struct MarginResult {
   std::vector<double> losses;  // of the samples
-  std::int64_t right = 0;
+  std::int64_t right = 0, undirected = 0;
   Rows dx, dw;  // of `dloss` times the sum of the losses
 };
 
@@ -92,6 +92,7 @@ inline MarginResult margin_softmax(const MarginSpec& spec, const Rows& x, const 
     result.losses.push_back(std::log(sum) + largest - z[own]);
     const bool directed = dot(direction, direction) > 0;
     result.right += directed && z[own] >= largest ? 1 : 0;
+    result.undirected += directed ? 0 : 1;
     for (std::size_t j = 0; j < w.size(); ++j) {
       const double p = std::exp(z[j] - largest) / sum;
       const double g = dloss * slope[j] * (p - (j == own ? 1 : 0));

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <sstream>
 
+#include "kernels/elementwise.h"
 #include "tests/support/files.h"
 #include "tests/train/runs.h"
 #include "train/telemetry/progress.h"
@@ -97,6 +98,36 @@ TEST(Console, ShowsTheTableOnceWherePlainLinesStandBetweenItsRows) {
   EXPECT_EQ(count_of("\n        epoch ", text), 15u) << text;
   for (const char* row : {"\n    1   ", "\n    2   ", "\n    3   "}) {
     EXPECT_EQ(count_of(row, text), 1u) << row << " of: " << text;
+  }
+}
+
+/// A model whose last layer is zeros.
+TEST(Console, TellsOnceOfEmbeddingsWithoutALength) {
+  const TemporaryDirectory folder;
+  TrainOptions options = plain_options(2);
+  options.recipe.epochs = 2;
+  options.recipe.lr = 0;
+  options.recipe.loss = "arcface";
+  options.recipe.embedding_size = 6;
+  const RunSetup setup = make_run_setup(options, formula_splits(2 * 64), 2);
+  for (const bool zeros : {false, true}) {
+    const std::string name = folder / std::to_string(static_cast<int>(zeros));
+    std::FILE* file = std::fopen(name.c_str(), "w");
+    ASSERT_NE(file, nullptr);
+    {
+      Console console(file, false);
+      const auto blank = [zeros](TrainLoop& loop, Device& device, int) {
+        for (const auto* p : loop.replica().parameters().registry().parameters) {
+          if (zeros && p->name.starts_with("fc2.")) fill(device.compute(), 0, p->value);
+        }
+      };
+      const Outcome outcome = run(setup, {&console}, blank);
+      EXPECT_EQ(outcome.result.test.without_length, zeros ? 40 : 0);
+      EXPECT_TRUE(outcome.result.test.numbers.empty());
+    }
+    std::fclose(file);
+    const std::string text = read_file(name);
+    EXPECT_EQ(count_of("40 of 40 test embeddings", text), zeros ? 1u : 0u) << text;
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "comm/transport/nccl/nccl_transport.h"
@@ -51,13 +52,21 @@ TEST_F(CudaNcclTraining, ThreadsLearnWhatTheyLearnOverTheLocalTransport) {
             bytes(exact_options(2), TransportChoice::local));
 }
 
+/// By a loss whose centres are cut over the ranks.
+TrainOptions with_centres(TrainOptions options) {
+  options.recipe.loss = "arcface";
+  options.recipe.scale = 16;
+  options.recipe.embedding_size = 5;
+  return options;
+}
+
 /// All numbers of rank 0, and why no graph holds collectives. Each rank is a process of its own,
 /// played by a thread.
 struct Learnt {
   std::string bytes, why_no_captures;
 };
 
-Learnt learn_in_processes(bool graph, const data::Splits& data) {
+Learnt learn_in_processes(bool graph, const data::Splits& data, bool centres = false) {
   comm::Processes processes({2, 1});
   std::vector<Learnt> learnt(2);
   comm::run_ranks(2, [&](int process) {
@@ -68,6 +77,7 @@ Learnt learn_in_processes(bool graph, const data::Splits& data) {
     options.execution.bucket_kb = 64;
     options.execution.graph = graph;
     options.recipe.epochs = 2;
+    if (centres) options = with_centres(std::move(options));
     const RunSetup setup = make_run_setup(options, data, 2);
     run_replicas(
         processes.group(process), setup.options.execution,
@@ -79,7 +89,7 @@ Learnt learn_in_processes(bool graph, const data::Splits& data) {
               communicator.transport().why_no_captures()};
         });
   });
-  EXPECT_EQ(learnt[0].bytes, learnt[1].bytes);
+  EXPECT_EQ(learnt[0].bytes == learnt[1].bytes, !centres);  // each has rows of its own
   return learnt[0];
 }
 
@@ -102,6 +112,18 @@ TEST_F(CudaNcclTraining, ProcessesReplayWholeStepsAsGraphs) {
     return std::count_if(nodes.begin(), nodes.end(), is_sum) > 1 && nodes.back() == "sgd_update";
   };
   EXPECT_EQ(std::count_if(graphs.begin(), graphs.end(), is_step), 4);  // full and short batch
+}
+
+/// Gathers, a reduce-scatter and an exchange of every rank with every other, in a graph too.
+TEST_F(CudaNcclTraining, CentresLearnWhatTheyLearnOverTheLocalTransport) {
+  const data::Splits data = formula_splits(150);
+  const auto bytes = [&](TransportChoice transport) {
+    return bytes_of(run(between_gpus(with_centres(plain_options(2)), transport), data).state);
+  };
+  EXPECT_EQ(bytes(TransportChoice::nccl), bytes(TransportChoice::local));
+  const Learnt with_graphs = learn_in_processes(true, data, true);
+  EXPECT_EQ(with_graphs.why_no_captures, "");
+  EXPECT_EQ(with_graphs.bytes, learn_in_processes(false, data, true).bytes);
 }
 
 TEST_F(CudaNcclTraining, GoesOnWithoutGraphsWhereNcclRefusesThem) {

@@ -102,6 +102,7 @@ class ModelReader {
       : file_(file), registry_(registry), prefix_(prefix_of(file, registry)) {}
 
   HostState read(Head head, NonFinite nonfinite) const {
+    if (head == Head::as_in_file) require_embedding();
     const std::string other = head_of_another_size();
     require_fits(other);
     if (!other.empty() && head == Head::as_in_file) throw_other_head(other);
@@ -207,18 +208,24 @@ class ModelReader {
 
   [[noreturn]] void throw_other_head(const std::string& head) const {
     const nn::Parameter& last = *last_of_model();
-    const std::string layer = head.substr(0, head.size() - 1);
-    const std::int64_t outputs = find(last.name)->spec.shape[0];
-    if (has_centres(registry_)) {
-      throw FileError(fmt::format(
-          "{}: its last layer, {}, gives {} numbers, and the embeddings of this run have {}; take "
-          "--embedding-size {}, or --replace-head, which takes all else and lets it start anew",
-          file_.path().string(), layer, outputs, last.shape[0], outputs));
-    }
-    throw FileError(file_.path().string() + ": its last layer, " + layer + ", is for " +
-                    std::to_string(outputs) + " classes, and the data has " +
-                    std::to_string(last.shape[0]) +
+    throw FileError(file_.path().string() + ": its last layer, " + head.substr(0, head.size() - 1) +
+                    ", is for " + std::to_string(find(last.name)->spec.shape[0]) +
+                    " classes, and the data has " + std::to_string(last.shape[0]) +
                     "; to train, --replace-head takes all else and lets it start anew");
+  }
+
+  /// What a model gives that learns by centres is an embedding, and no class.
+  void require_embedding() const {
+    const nn::Parameter* const last = last_of_model();
+    if (last == nullptr || !has_centres(registry_)) return;
+    const FileEntry* const entry = find(last->name);
+    if (entry == nullptr || entry->spec.shape.empty()) return;
+    const std::int64_t numbers = entry->spec.shape[0];
+    if (numbers == last->shape[0]) return;
+    throw FileError(
+        fmt::format("{}: its embeddings have {} numbers, and those of this run have {}; take "
+                    "--embedding-size {}",
+                    file_.path().string(), numbers, last->shape[0], numbers));
   }
 
   const SafetensorsFile& file_;

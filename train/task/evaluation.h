@@ -18,8 +18,9 @@ struct Evaluation {
   double loss = 0;  ///< mean over the samples
   std::int64_t samples = 0;
   std::int64_t right = 0;  ///< samples that were answered rightly, of a task that counts them
-  std::vector<double> numbers{};  ///< sums over the samples: Task::metric()
-  std::vector<Figure> figures{};  ///< of a task that says other things than how many are right
+  std::int64_t without_length = 0;  ///< embeddings that are as near to any class
+  std::vector<double> numbers{};    ///< sums over the samples: Task::metric()
+  std::vector<Figure> figures{};    ///< of a task that says other things than how many are right
   /// NaN where a task says other figures.
   double accuracy() const {
     if (!figures.empty()) return std::numeric_limits<double>::quiet_NaN();

@@ -15,8 +15,10 @@ nn::Variable MarginClassification::run(const TaskPass& pass) const {
                             {.loss = pass.losses, .right = pass.numbers});
 }
 
-void MarginClassification::summarize(std::span<const double> right, Evaluation& evaluation) const {
-  evaluation.right = static_cast<std::int64_t>(right[0]);
+void MarginClassification::summarize(std::span<const double> counts, Evaluation& evaluation) const {
+  evaluation.right = static_cast<std::int64_t>(counts[0]);
+  evaluation.without_length = static_cast<std::int64_t>(counts[1]);
+  evaluation.numbers.clear();  // they are no classes'
 }
 
 }  // namespace ringlet::train

@@ -22,8 +22,8 @@ class MarginClassification final : public Task {
   std::string name() const override;
   /// `pass.model` is an nn::ClassCentres.
   nn::Variable run(const TaskPass& pass) const override;
-  MetricSpec metric() const override { return {1, DType::i32}; }
-  void summarize(std::span<const double> right, Evaluation& evaluation) const override;
+  MetricSpec metric() const override { return {2, DType::i32}; }
+  void summarize(std::span<const double> counts, Evaluation& evaluation) const override;
 
  private:
   MarginSpec spec_;

@@ -169,6 +169,13 @@ std::string with_commas(std::int64_t number) {
   return text;
 }
 
+std::string in_words_of_lengths(const Evaluation& test) {
+  return fmt::format(
+      "{} of {} test embeddings are shorter than 1e-12: such a one is as near to any class, and "
+      "learns nothing",
+      with_commas(test.without_length), with_commas(test.samples));
+}
+
 void Console::started(const StartReport& report) {
   const Recipe& recipe = report.options.recipe;
   const Execution& execution = report.options.execution;
@@ -271,6 +278,10 @@ void Console::clear_line() {
 void Console::epoch_done(const EpochReport& report) {
   clear_line();
   fmt::print(out_, "{}", table_.row(report));
+  if (report.test.without_length > 0 && !told_of_lengths_) {
+    told_of_lengths_ = true;
+    say("lengths", in_words_of_lengths(report.test));
+  }
   std::fflush(out_);
 }
 

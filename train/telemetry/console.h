@@ -51,6 +51,7 @@ class Console : public RunListener {
   int epochs_ = 1;
   Stopwatch since_start_, since_line_;
   bool line_shown_ = false;  ///< on the terminal now
+  bool told_of_lengths_ = false;
   double recent_seconds_ = 0, recent_samples_ = 0, recent_data_seconds_ = 0;
   std::int64_t skips_ = 0, scaled_steps_ = 0;  ///< under f16, of this start
   double loss_scale_ = 1;                      ///< the last one
@@ -58,6 +59,9 @@ class Console : public RunListener {
   SyncPlan sync_plan_;
   SyncReport sync_taken_;
 };
+
+/// Of an evaluation in which some embeddings have no length.
+std::string in_words_of_lengths(const Evaluation& test);
 
 /// 129068 -> "129,068"
 std::string with_commas(std::int64_t number);
