@@ -33,6 +33,7 @@
 #include "kernels/pool2d.h"
 #include "kernels/prelu.h"
 #include "kernels/reduce.h"
+#include "kernels/row_sample.h"
 #include "kernels/row_updates.h"
 #include "kernels/rows.h"
 #include "kernels/running_statistics.h"
@@ -75,6 +76,7 @@ namespace impl {
   static_assert(true)
 // NOLINTEND(bugprone-macro-parentheses)
 RINGLET_ON_EACH_DEVICE(accumulate);
+RINGLET_ON_EACH_DEVICE(adamw_count_rows);
 RINGLET_ON_EACH_DEVICE(adamw_update);
 RINGLET_ON_EACH_DEVICE(adamw_update_rows);
 RINGLET_ON_EACH_DEVICE(add);
@@ -108,7 +110,9 @@ RINGLET_ON_EACH_DEVICE(dropout_forward);
 RINGLET_ON_EACH_DEVICE(enqueue_copy_from_host);
 RINGLET_ON_EACH_DEVICE(enqueue_copy_to_host);
 RINGLET_ON_EACH_DEVICE(fill);
+RINGLET_ON_EACH_DEVICE(find_rows);
 RINGLET_ON_EACH_DEVICE(gather_batch);
+RINGLET_ON_EACH_DEVICE(gather_rows);
 RINGLET_ON_EACH_DEVICE(inverse_norms);
 RINGLET_ON_EACH_DEVICE(l2_norm);
 RINGLET_ON_EACH_DEVICE(linear_backward_data);

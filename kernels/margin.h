@@ -127,9 +127,10 @@ RINGLET_HOST_DEVICE inline float inverse_norm(double squares) {
   return squares < kShortest * kShortest ? 0.0F : static_cast<float>(1 / std::sqrt(squares));
 }
 
-/// g less its part along x: `dot` is x . g, and `inverse` 1 / |x|, or 0 of no direction.
+/// g less its part along x: `dot` is x . g, and `inverse` 1 / |x|, or 0 of no direction, or below
+/// 0 of a row that there is not.
 RINGLET_HOST_DEVICE inline float projected(float x, double inverse, double dot, float g) {
-  if (inverse == 0) return 0.0F;
+  if (inverse <= 0) return 0.0F;
   return static_cast<float>(static_cast<double>(g) -
                             static_cast<double>(x) * (inverse * inverse * dot));
 }

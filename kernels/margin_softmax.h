@@ -15,7 +15,9 @@
 // No unit vector is stored. Products are of the rows as they are, and whoever reads them multiplies
 // by 1 / |x| and 1 / |w|:
 //
-//   inverse_norms             1 / |row|; 0 of a row shorter than 1e-12, which has no direction
+//   inverse_norms             1 / |row|; 0 of a row shorter than 1e-12, which has no direction.
+//                             Below 0 it says that there is no such row (row_sample.h): it is no
+//                             class, and what is its gradient is 0
 //   margin_targets            z_y and its slope, from a cosine in double: f32 knows nothing of
 //                             1 - c^2 at small angles
 //   margin_softmax_part       of a block of products: m, l and t, as softmax_shards.h has them

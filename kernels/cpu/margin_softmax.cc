@@ -1,11 +1,13 @@
 // The CPU's implementation of kernels/margin_softmax.h, by the loops of an instruction set.
 #include "kernels/margin_softmax.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "kernels/cpu/cpu_grid.h"
 #include "kernels/cpu/margin/table.h"
 #include "kernels/grid/margin_softmax.h"
+#include "kernels/row_sample.h"
 
 namespace ringlet::impl {
 
@@ -33,6 +35,24 @@ void inverse_norms(CpuStream& stream, const ConstView& x, const View& inverse) {
                   const float* row = rows + r * columns;
                   to[r] = margin::inverse_norm(dot(row, row, columns));
                 });
+}
+
+void gather_rows(CpuStream& stream, const ConstView& matrix, const ConstView& rows,
+                 const View& gathered, const View& inverse) {
+  const auto dot = margin_loops_for(stream).dot;
+  const std::int64_t columns = matrix.shape()[1];
+  for_each_item(stream, rows.shape()[0], [&](std::int64_t i) {
+    const std::int64_t row = rows.as<std::int32_t>()[i];
+    float* to = gathered.f32() + i * columns;
+    if (row < 0 || row >= matrix.shape()[0]) {
+      std::fill_n(to, columns, 0.0F);
+      inverse.f32()[i] = -1;
+      return;
+    }
+    const float* from = matrix.f32() + row * columns;
+    std::copy_n(from, columns, to);
+    inverse.f32()[i] = margin::inverse_norm(dot(from, from, columns));
+  });
 }
 
 void margin_targets(CpuStream& stream, const MarginSpec& spec, const ConstView& x,

@@ -1,8 +1,9 @@
-// What ranks exchange and update by rows (rows.h, row_updates.h, softmax_shards.h): the code of
-// GPUs.
+// What ranks exchange and update by rows (rows.h, row_sample.h, row_updates.h, softmax_shards.h):
+// the code of GPUs.
 #include "kernels/rows.h"
 
 #include "kernels/cpu/cpu_grid.h"
+#include "kernels/grid/row_sample.h"
 #include "kernels/grid/row_updates.h"
 #include "kernels/grid/rows.h"
 #include "kernels/grid/softmax_shards.h"
@@ -12,10 +13,13 @@ namespace ringlet::impl {
 namespace {
 
 void require_ascending(const char* operation, const ConstView& rows, const ConstView& whole) {
-  const auto* row = rows.as<std::int32_t>();
+  std::int32_t last = -1;
   for (std::int64_t i = 0; i < rows.count(); ++i) {
-    require(row[i] >= 0 && row[i] < whole.shape()[0] && (i == 0 || row[i - 1] < row[i]), operation,
+    const std::int32_t row = rows.as<std::int32_t>()[i];
+    if (row == -1) continue;  // none
+    require(row > last && row < whole.shape()[0], operation,
             "the rows are of the matrix, in ascending order, and none comes twice");
+    last = row;
   }
 }
 
@@ -41,9 +45,23 @@ void sgd_update_rows(CpuStream& stream, const SgdSpec& spec, const ConstView& ra
 
 void adamw_update_rows(CpuStream& stream, const AdamWSpec& spec, const ConstView& rates,
                        const ConstView& rows, const View& value, const ConstView& gradient,
-                       const View& mean, const View& square, const ConstView& scale) {
+                       const View& mean, const View& square, const ConstView& scale,
+                       const ConstView& corrections) {
   require_ascending("adamw_update_rows", rows, value);
-  grid::adamw_update_rows(CpuGrid(stream), spec, rates, rows, value, gradient, mean, square, scale);
+  grid::adamw_update_rows(CpuGrid(stream), spec, rates, rows, value, gradient, mean, square, scale,
+                          corrections);
+}
+
+void adamw_count_rows(CpuStream& stream, const AdamWSpec& spec, const ConstView& lr,
+                      const ConstView& rates, const ConstView& rows, const View& counts,
+                      const View& corrections, const ConstView& scale) {
+  require_ascending("adamw_count_rows", rows, counts);
+  grid::adamw_count_rows(CpuGrid(stream), spec, lr, rates, rows, counts, corrections, scale);
+}
+
+void find_rows(CpuStream& stream, const ConstView& rows, const ConstView& labels,
+               std::int64_t first, std::int64_t at, bool joins, const View& columns) {
+  grid::find_rows(CpuGrid(stream), rows, labels, first, at, joins, columns);
 }
 
 void softmax_shard_forward(CpuStream& stream, const ConstView& logits, const ConstView& labels,

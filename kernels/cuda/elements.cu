@@ -11,6 +11,7 @@
 #include "kernels/grid/elementwise.h"
 #include "kernels/grid/loss_scale.h"
 #include "kernels/grid/prelu.h"
+#include "kernels/grid/row_sample.h"
 #include "kernels/grid/row_updates.h"
 #include "kernels/grid/rows.h"
 #include "kernels/grid/running_statistics.h"
@@ -166,9 +167,21 @@ void sgd_update_rows(CudaStream& stream, const SgdSpec& spec, const ConstView& r
 
 void adamw_update_rows(CudaStream& stream, const AdamWSpec& spec, const ConstView& rates,
                        const ConstView& rows, const View& value, const ConstView& gradient,
-                       const View& mean, const View& square, const ConstView& scale) {
-  grid::adamw_update_rows(CudaGrid(stream), spec, rates, rows, value, gradient, mean, square,
-                          scale);
+                       const View& mean, const View& square, const ConstView& scale,
+                       const ConstView& corrections) {
+  grid::adamw_update_rows(CudaGrid(stream), spec, rates, rows, value, gradient, mean, square, scale,
+                          corrections);
+}
+
+void adamw_count_rows(CudaStream& stream, const AdamWSpec& spec, const ConstView& lr,
+                      const ConstView& rates, const ConstView& rows, const View& counts,
+                      const View& corrections, const ConstView& scale) {
+  grid::adamw_count_rows(CudaGrid(stream), spec, lr, rates, rows, counts, corrections, scale);
+}
+
+void find_rows(CudaStream& stream, const ConstView& rows, const ConstView& labels,
+               std::int64_t first, std::int64_t at, bool joins, const View& columns) {
+  grid::find_rows(CudaGrid(stream), rows, labels, first, at, joins, columns);
 }
 
 void rows_forward(CudaStream& stream, const ConstView& x, const View& rows) {

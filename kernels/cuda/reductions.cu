@@ -10,6 +10,7 @@
 #include "kernels/grid/pointwise_loss.h"
 #include "kernels/grid/prelu.h"
 #include "kernels/grid/reduce.h"
+#include "kernels/grid/row_sample.h"
 #include "kernels/grid/softmax_cross_entropy.h"
 #include "kernels/grid/softmax_shards.h"
 
@@ -169,6 +170,11 @@ void margin_softmax_gradient(CudaStream& stream, const MarginSpec& spec, const C
                              const ConstView& dloss, const View& products) {
   grid::margin_softmax_gradient(CudaGrid(stream), spec, x_inverse, w_inverse, labels, first,
                                 targets, merged, dloss, products);
+}
+
+void gather_rows(CudaStream& stream, const ConstView& matrix, const ConstView& rows,
+                 const View& gathered, const View& inverse) {
+  grid::gather_rows(CudaGrid(stream), matrix, rows, gathered, inverse);
 }
 
 void project_rows(CudaStream& stream, const ConstView& x, const ConstView& inverse, const View& g) {

@@ -145,6 +145,8 @@ struct MarginLogits {
   RINGLET_HOST_DEVICE float cosine(std::int64_t n, std::int64_t j, float product) const {
     return margin::clamped(product * (x_inverse[n] * w_inverse[j]));
   }
+  /// Whether column j is that of a class (kernels/row_sample.h).
+  RINGLET_HOST_DEVICE bool is_class(std::int64_t j) const { return !(w_inverse[j] < 0); }
   RINGLET_HOST_DEVICE bool is_target(std::int64_t n, std::int64_t j) const {
     return j == labels[n] - first;
   }
@@ -192,6 +194,7 @@ struct MarginPart {
     float largest = -std::numeric_limits<float>::infinity();
     const std::int64_t n = index.block;
     for (std::int64_t j = index.thread; j < logits.classes; j += kThreads) {
+      if (!logits.is_class(j)) continue;
       largest = Larger{}(largest, logits.logit(n, j, products[n * logits.classes + j]));
     }
     return largest;
@@ -200,6 +203,7 @@ struct MarginPart {
     double sum = 0;
     const std::int64_t n = index.block;
     for (std::int64_t j = index.thread; j < logits.classes; j += kThreads) {
+      if (!logits.is_class(j)) continue;
       const float z = logits.logit(n, j, products[n * logits.classes + j]);
       sum += static_cast<double>(std::exp(z - largest));
     }
@@ -249,7 +253,7 @@ struct MarginGradient {
     } else if (logits.others.filters(c)) {
       g = 0;
     }
-    products[i] = g * inverse;
+    products[i] = logits.is_class(j) ? g * inverse : 0.0F;
   }
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "kernels/elements.h"
@@ -75,6 +76,7 @@ struct AdamWRows {
   NamedRows rows;
   AdamWSpec spec;
   const float* device_rates = nullptr;  // see adamw_update()
+  const float* corrections = nullptr;   // of each row; may be null
   float* value = nullptr;
   const float* gradient = nullptr;
   float* mean = nullptr;
@@ -85,8 +87,10 @@ struct AdamWRows {
     const float factor = scale == nullptr ? 1.0F : *scale;
     const std::int64_t at = rows.index(i);
     if (factor == 0.0F || at < 0) return;
-    const element::AdamWRates rates{device_rates[0], spec.beta2,      spec.square_share,
-                                    device_rates[1], device_rates[2], device_rates[3],
+    const float* corrected =
+        corrections == nullptr ? device_rates + 2 : corrections + 2 * rows.columns.quotient(i);
+    const element::AdamWRates rates{device_rates[0], spec.beta2,   spec.square_share,
+                                    device_rates[1], corrected[0], corrected[1],
                                     spec.epsilon};
     float new_mean = mean[at], new_square = square[at], moved = value[at];
     element::adamw_step(rates, factor * gradient[i], new_mean, new_square, moved);
@@ -100,16 +104,66 @@ struct AdamWRows {
 template <class Grid>
 void adamw_update_rows(Grid&& grid, const AdamWSpec& spec, const ConstView& rates,
                        const ConstView& rows, const View& value, const ConstView& gradient,
-                       const View& mean, const View& square, const ConstView& scale = {}) {
+                       const View& mean, const View& square, const ConstView& scale = {},
+                       const ConstView& corrections = {}) {
   grid.for_each("adamw_update_rows", gradient.count(),
                 AdamWRows{{rows, value},
                           spec,
                           rates.f32(),
+                          corrections.absent() ? nullptr : corrections.f32(),
                           value.f32(),
                           gradient.f32(),
                           mean.f32(),
                           square.f32(),
                           scale.absent() ? nullptr : scale.f32()});
+}
+
+/// `scale` may be null.
+struct AdamWCounts {
+  AdamWSpec spec;
+  const float* lr = nullptr;
+  const float* device_rates = nullptr;
+  const std::int32_t* rows = nullptr;
+  std::int64_t all = 0;
+  float* counts = nullptr;
+  float* corrections = nullptr;
+  const float* scale = nullptr;
+
+  RINGLET_HOST_DEVICE void operator()(std::int64_t i) const {
+    corrections[2 * i] = corrections[2 * i + 1] = 0;
+    const std::int64_t row = rows[i];
+    if (row < 0 || row >= all || (scale != nullptr && *scale == 0.0F)) return;
+    const float count = counts[row] + 1.0F;
+    counts[row] = count;
+    // From 1 - beta, which keeps the digits that a beta near 1 has lost in f32.
+    const double of_mean = 1 - power(1 - static_cast<double>(device_rates[0]), count);
+    const double of_square = 1 - power(1 - static_cast<double>(spec.square_share), count);
+    corrections[2 * i] = static_cast<float>(static_cast<double>(*lr) / of_mean);
+    corrections[2 * i + 1] = static_cast<float>(1 / std::sqrt(of_square));
+  }
+
+ private:
+  /// base to a whole number of steps, by squaring.
+  RINGLET_HOST_DEVICE static double power(double base, float steps) {
+    double result = 1;
+    auto left = static_cast<std::uint32_t>(steps);
+    RINGLET_ROLLED
+    for (; left > 0; left /= 2) {
+      if (left % 2 == 1) result *= base;
+      base *= base;
+    }
+    return result;
+  }
+};
+
+template <class Grid>
+void adamw_count_rows(Grid&& grid, const AdamWSpec& spec, const ConstView& lr,
+                      const ConstView& rates, const ConstView& rows, const View& counts,
+                      const View& corrections, const ConstView& scale = {}) {
+  grid.for_each(
+      "adamw_count_rows", rows.count(),
+      AdamWCounts{spec, lr.f32(), rates.f32(), rows.as<std::int32_t>(), counts.count(),
+                  counts.f32(), corrections.f32(), scale.absent() ? nullptr : scale.f32()});
 }
 
 }  // namespace ringlet::grid

@@ -28,6 +28,7 @@
 #include "kernels/pool2d.h"
 #include "kernels/prelu.h"
 #include "kernels/reduce.h"
+#include "kernels/row_sample.h"
 #include "kernels/row_updates.h"
 #include "kernels/rows.h"
 #include "kernels/sgd.h"
@@ -334,6 +335,17 @@ std::vector<Violation> others() {
          adamw_update_rows(f.stream(), {}, f.f32({4}), f.i32({2}), f.f32({5, 3}), f.f32({2, 3}),
                            f.f32({2, 3}), f.f32({5, 3}));
        }},
+      {"adamw_count_rows", "corrections",
+       [](Fixture& f) {
+         adamw_count_rows(f.stream(), {}, f.f32({1}), f.f32({4}), f.i32({2}), f.f32({5}),
+                          f.f32({3, 2}));
+       }},
+      {"gather_rows", "rows",
+       [](Fixture& f) {
+         gather_rows(f.stream(), f.f32({5, 3}), f.i32({2}), f.f32({3, 3}), f.f32({2}));
+       }},
+      {"find_rows", "columns",
+       [](Fixture& f) { find_rows(f.stream(), f.i32({2}), f.i32({4}), 0, 0, false, f.i32({3})); }},
       {"inverse_norms", "norms",
        [](Fixture& f) {
          inverse_norms(f.stream(), f.f32({2, 3}), f.f32({3}));

@@ -7,6 +7,7 @@
 
 #include "kernels/grid/adamw.h"
 #include "kernels/grid/l2_norm.h"
+#include "kernels/grid/row_sample.h"
 #include "kernels/grid/row_updates.h"
 #include "kernels/grid/rows.h"
 #include "kernels/grid/sgd.h"
@@ -79,6 +80,45 @@ TEST_P(Grid, RowsAreSkippedAndPassedOver) {
   grid::sgd_update_rows(grid_, {}, rates, put<std::int32_t>({1}, {3}), value,
                         filled<float>({1, kColumns}, 1), {});
   EXPECT_TRUE(std::isnan(read(value)[3 * kColumns])) << "a momentum without velocities shows";
+}
+
+TEST_P(Grid, RowsAreGatheredFoundAndCounted) {
+  const auto matrix = random_floats(kRows * kColumns, 1);
+  std::vector<std::int32_t> listed = kNamed;
+  listed.push_back(-1);
+  const View rows = put({5}, listed), gathered = blank({5, kColumns}), inverse = blank({5}),
+             of_named = blank({4});
+  grid::gather_rows(grid_, put({kRows, kColumns}, matrix), rows, gathered, inverse);
+  auto wanted = named_of(matrix);
+  grid::inverse_norms(grid_, put({4, kColumns}, wanted), of_named);
+  wanted.resize(5 * kColumns, 0);
+  EXPECT_EQ(read(gathered), wanted);
+  auto norms = read(of_named);
+  norms.push_back(-1);
+  EXPECT_EQ(bits_of(read(inverse)), bits_of(norms));
+
+  const View columns = put<std::int32_t>({6}, {9, 9, 9, 9, 9, 9}),
+             labels = put<std::int32_t>({6}, {20, 23, 24, 28, 22, -5});
+  grid::find_rows(grid_, rows, labels, 20, 10, true, columns);
+  EXPECT_EQ(read<std::int32_t>(columns), (std::vector<std::int32_t>{10, 11, 12, 13, 9, 9}));
+  grid::find_rows(grid_, rows, labels, 20, 10, false, columns);
+  EXPECT_EQ(read<std::int32_t>(columns), (std::vector<std::int32_t>{10, 11, 12, 13, -1, -1}));
+
+  const View counts = put<float>({kRows}, {0, 5, 0, 1, 70000, 0, 0, 0, 2}),
+             corrections = blank({5, 2});
+  const View lr = put<float>({1}, {0.5F}), rates = put<float>({4}, {0.1F, 0, 0, 0});
+  const AdamWSpec spec{.beta2 = 0.99F, .square_share = 0.01F};
+  grid::adamw_count_rows(grid_, spec, lr, rates, rows, counts, corrections);
+  EXPECT_EQ(read(counts), (std::vector<float>{1, 5, 0, 2, 70001, 0, 0, 0, 3}));
+  const auto found = read(corrections);
+  const double steps[] = {1, 2, 70001, 3};
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_NEAR(static_cast<double>(found[2 * i]), 0.5 / (1 - std::pow(0.9, steps[i])), 1e-6 * 5);
+    EXPECT_NEAR(static_cast<double>(found[2 * i + 1]), 1 / std::sqrt(1 - std::pow(0.99, steps[i])),
+                1e-6 * 10);
+  }
+  EXPECT_EQ(found[8], 0);
+  EXPECT_EQ(found[9], 0);
 }
 
 /// The classes in parts of 4, 0 and the rest, as three ranks might have them.

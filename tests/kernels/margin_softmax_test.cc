@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -13,6 +14,7 @@
 #include "kernels/elementwise.h"
 #include "kernels/host_copy.h"
 #include "kernels/linear.h"
+#include "kernels/row_sample.h"
 #include "kernels/softmax_shards.h"
 #include "tests/kernels/harness.h"
 #include "tests/kernels/margin_cases.h"
@@ -155,6 +157,110 @@ TEST_P(MarginSoftmax, ABrokenNumberStaysVisible) {
   run([&](Device& device) { return whole(device, {}, only, {3, 7}); });
   EXPECT_EQ(right_[0], 0);
   EXPECT_FALSE(std::isnan(found[3 * 4 + 2]));
+}
+
+/// Columns without a class change nothing of the others, and have no gradient.
+TEST_P(MarginSoftmax, PassesOverColumnsWithoutAClass) {
+  constexpr std::int64_t kSamples = 5, kAll = 40, kColumns = 12;
+  const MarginData data = margin_data(kSamples, kAll, kColumns);
+  std::vector<std::int32_t> listed;  // every third, those of the samples, and room for more
+  for (std::int32_t row = 0; row < kAll; ++row) {
+    const bool own = std::ranges::find(data.labels, row) != data.labels.end();
+    if (own || row % 3 == 0) listed.push_back(row);
+  }
+  const auto classes = static_cast<std::size_t>(std::ssize(listed));
+  MarginData few{data.x, {}, {}};
+  for (const std::int32_t row : listed) few.w.push_back(data.w[static_cast<std::size_t>(row)]);
+  for (const std::int32_t label : data.labels) {
+    few.labels.push_back(
+        static_cast<std::int32_t>(std::ranges::find(listed, label) - listed.begin()));
+  }
+  listed.resize(classes + 19, -1);  // also whole vectors of them
+  const std::int64_t room = std::ssize(listed);
+  for (const MarginCase& c : margin_cases()) {
+    SCOPED_TRACE(c.name);
+    const Tensor all = run([&](Device& device) {
+      Stream& stream = device.compute();
+      const Tensor rows = upload(device, {room}, listed),
+                   x = upload(device, {kSamples, kColumns}, flat(data.x)),
+                   w = upload(device, {kAll, kColumns}, flat(data.w)),
+                   labels = upload(device, {kSamples}, data.labels);
+      const Tensor gathered(device, {room, kColumns}), of_x(device, {kSamples}),
+          of_w(device, {room}), own(device, {kSamples}, DType::i32), targets(device, {kSamples, 2}),
+          part(device, {1, kSamples, 3}), merged(device, {kSamples, 3}),
+          dx(device, {kSamples, kColumns}), products(device, {kSamples, room});
+      Tensor result(device, {3 * kSamples + room * kColumns});
+      gather_rows(stream, w, rows, gathered, of_w);
+      find_rows(stream, rows, labels, 0, 0, false, own);
+      inverse_norms(stream, x, of_x);
+      margin_targets(stream, c.spec, x, gathered, own, 0, {}, targets);
+      linear_forward(stream, x, gathered, {}, Activation::none, products);
+      margin_softmax_part(stream, c.spec, products, of_x, of_w, own, 0, targets, false,
+                          part.view().reshaped({kSamples, 3}));
+      softmax_shards_merge(stream, part, merged);
+      margin_softmax_gradient(stream, c.spec, of_x, of_w, own, 0, targets, merged,
+                              upload(device, {1}, std::vector<float>{kSeed}), products);
+      linear_backward_weight(
+          stream, x, products, 0,
+          result.view().slice(3 * kSamples, result.shape().count()).reshaped({room, kColumns}));
+      project_rows(
+          stream, gathered, of_w,
+          result.view().slice(3 * kSamples, result.shape().count()).reshaped({room, kColumns}));
+      copy(stream, merged.view().reshaped({3 * kSamples}), result.view().slice(0, 3 * kSamples));
+      return result;
+    });
+    const auto found = read(all);
+    const auto wanted =
+        reference::margin_softmax(c.spec, few.x, few.w, few.labels, static_cast<double>(kSeed));
+    std::vector<float> losses;
+    for (std::size_t n = 0; n < kSamples; ++n) losses.push_back(found[3 * n + 2]);
+    EXPECT_LT(relative_l2(losses, wanted.losses), 2e-6);
+    const auto from = found.begin() + 3 * kSamples;
+    const auto behind = from + static_cast<std::ptrdiff_t>(classes) * kColumns;
+    EXPECT_LT(relative_l2(std::vector<float>(from, behind), flat_doubles(wanted.dw)), 2e-5);
+    EXPECT_EQ(std::count(behind, found.end(), 0.0F), std::distance(behind, found.end()));
+  }
+}
+
+/// Where none of a rank's classes is of the step.
+TEST_P(MarginSoftmax, OfNoColumnsIsEmpty) {
+  constexpr std::int64_t kSamples = 3, kRoom = 21;
+  const Tensor parts = run([&](Device& device) {
+    Stream& stream = device.compute();
+    const Tensor products = upload(device, {kSamples, kRoom}, random_floats(kSamples * kRoom, 1)),
+                 of_x = upload(device, {kSamples}, std::vector<float>(kSamples, 1)),
+                 of_w = upload(device, {kRoom}, std::vector<float>(kRoom, -1)),
+                 labels = upload(device, {kSamples}, std::vector<std::int32_t>(kSamples, -1)),
+                 targets =
+                     upload(device, {kSamples, 2}, std::vector<float>(2 * kSamples, -INFINITY));
+    Tensor part(device, {kSamples, 3});
+    margin_softmax_part(stream, spec_of(1, 0.5, 0, MarginGuard::hard), products, of_x, of_w, labels,
+                        0, targets, false, part);
+    return part;
+  });
+  for (std::size_t n = 0; n < kSamples; ++n) {
+    EXPECT_EQ(read(parts)[3 * n], -INFINITY);
+    EXPECT_EQ(read(parts)[3 * n + 1], 0);
+    EXPECT_EQ(read(parts)[3 * n + 2], -INFINITY);
+  }
+}
+
+TEST_P(MarginSoftmax, FindsLabelsInLists) {
+  Device& device = *devices_[0];
+  Stream& stream = device.compute();
+  const Tensor rows = upload(device, {7}, std::vector<std::int32_t>{0, 4, 5, -1, 1, 3, -1}),
+               labels = upload(
+                   device, {9},
+                   std::vector<std::int32_t>{100, 104, 105, 106, 101, 103, 99, -1, 2'000'000'000}),
+               columns(device, {9}, DType::i32);
+  find_rows(stream, rows.view().slice(0, 4), labels, 100, 0, false, columns);
+  EXPECT_EQ(test::read<std::int32_t>(stream, columns),
+            (std::vector<std::int32_t>{0, 1, 2, -1, -1, -1, -1, -1, -1}));
+  find_rows(stream, rows.view().slice(4, 7), labels, 100, 4, true, columns);
+  EXPECT_EQ(test::read<std::int32_t>(stream, columns),
+            (std::vector<std::int32_t>{0, 1, 2, -1, 4, 5, -1, -1, -1}));
+  find_rows(stream, rows.view().slice(0, 0), labels, 100, 4, false, columns);
+  EXPECT_EQ(test::read<std::int32_t>(stream, columns), std::vector<std::int32_t>(9, -1));
 }
 
 }  // namespace

@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
+#include "kernels/elementwise.h"
 #include "kernels/l2_norm.h"
 #include "kernels/row_updates.h"
 #include "kernels/softmax_cross_entropy.h"
@@ -93,13 +96,63 @@ TEST_P(RowUpdates, HaveTheBitsOfTheWholeStepAndLeaveOtherRows) {
   expect_rows(square, more, squares);
 }
 
+/// Rows that come when they will, each as if it were alone; PyTorch's formula in double.
+TEST_P(RowUpdates, AreCorrectedByTheirOwnCount) {
+  constexpr std::int64_t kRows = 5, kColumns = 3;
+  constexpr double kLr = 0.01, kBeta1 = 0.9, kBeta2 = 0.999, kDecay = 0.1;
+  const AdamWSpec spec{.beta2 = static_cast<float>(kBeta2),
+                       .square_share = static_cast<float>(1 - kBeta2),
+                       .epsilon = 1e-8F};
+  const std::vector<std::vector<std::int32_t>> steps = {
+      {0, 2, -1}, {2, -1, -1}, {0, 2, 4}, {-1, -1, -1}, {2, 4, -1}};
+  const auto start = random_floats(kRows * kColumns, 1);
+  Device& device = *devices_[0];
+  Stream& stream = device.compute();
+  const Tensor value = upload(device, {kRows, kColumns}, start), mean(device, {kRows, kColumns}),
+               square(device, {kRows, kColumns}), counts(device, {kRows}),
+               corrections(device, {3, 2});
+  for (const Tensor* zero : {&mean, &square, &counts}) fill(stream, 0, *zero);
+  const Tensor lr = upload<float>(device, {1}, {static_cast<float>(kLr)}),
+               skips = upload<float>(device, {1}, {0});
+  // The last two numbers are those of a step that no row is at.
+  const Tensor rates = upload<float>(
+      device, {4}, {static_cast<float>(1 - kBeta1), static_cast<float>(kLr * kDecay), 77, 99});
+  std::vector<double> values(start.begin(), start.end()), m(values.size()), v(values.size()),
+      t(kRows);
+  for (std::size_t step = 0; step < steps.size(); ++step) {
+    const auto gradient = random_floats(3 * kColumns, static_cast<std::uint32_t>(step) + 2);
+    const Tensor rows = upload(device, {3}, steps[step]);
+    adamw_count_rows(stream, spec, lr, rates, rows, counts, corrections, skips);  // counts nothing
+    adamw_count_rows(stream, spec, lr, rates, rows, counts, corrections);
+    adamw_update_rows(stream, spec, rates, rows, value, upload(device, {3, kColumns}, gradient),
+                      mean, square, {}, corrections);
+    for (std::size_t i = 0; i < 3; ++i) {
+      if (steps[step][i] < 0) continue;
+      const auto row = static_cast<std::size_t>(steps[step][i]);
+      ++t[row];
+      for (std::size_t k = 0; k < kColumns; ++k) {
+        const std::size_t at = row * kColumns + k;
+        const auto g = static_cast<double>(gradient[i * kColumns + k]);
+        values[at] -= kLr * kDecay * values[at];
+        m[at] = kBeta1 * m[at] + (1 - kBeta1) * g;
+        v[at] = kBeta2 * v[at] + (1 - kBeta2) * g * g;
+        values[at] -= kLr * m[at] / (1 - std::pow(kBeta1, t[row])) /
+                      (std::sqrt(v[at] / (1 - std::pow(kBeta2, t[row]))) + 1e-8);
+      }
+    }
+  }
+  EXPECT_LT(relative_l2(read(value), values), 1e-6);
+  EXPECT_EQ(read(counts), (std::vector<float>{2, 0, 4, 0, 2}));
+  for (std::size_t k = kColumns; k < 2 * kColumns; ++k) EXPECT_EQ(read(value)[k], start[k]);
+}
+
 TEST_P(RowUpdates, TakeRowsOnceAndInOrder) {
   if (on_cuda()) GTEST_SKIP() << "a GPU cannot throw";
   Device& device = *devices_[0];
   const Tensor value(device, {4, 2}), gradient(device, {2, 2}), velocity(device, {4, 2});
   const Tensor rates = upload<float>(device, {2}, {0.1F, 0.9F});
   for (const std::vector<std::int32_t>& rows :
-       {std::vector<std::int32_t>{1, 1}, {2, 1}, {-1, 1}, {1, 4}}) {
+       {std::vector<std::int32_t>{1, 1}, {2, 1}, {-2, 1}, {1, 4}}) {
     EXPECT_THROW(sgd_update_rows(device.compute(), {}, rates, upload(device, {2}, rows), value,
                                  gradient, velocity),
                  ContractError);

@@ -14,6 +14,8 @@ namespace {
 
 using simd::broadcast;
 
+constexpr float kBelowAll = -std::numeric_limits<float>::infinity();
+
 /// e^x of x <= 0: 2^n e^r with n whole and |r| <= ln 2 / 2, by the series of e^r up to r^7 / 7!,
 /// which is within 1e-8. Below e^-87 it is 0; a NaN stays.
 template <class S>
@@ -48,11 +50,14 @@ template <class S>
   return from_below > 1.0F ? broadcast<S>(1.0F) : from_below;
 }
 
+/// Below all others where there is no class, which an inverse norm below 0 says.
 template <class S>
-[[gnu::always_inline]] inline typename S::Vector logits(const MarginRow& row,
-                                                        typename S::Vector c) {
-  if (!(row.others.filter > 0)) return c * row.others.scale;
-  return c > row.others.filter ? typename S::Vector{} : c * row.others.scale;
+[[gnu::always_inline]] inline typename S::Vector logits(const MarginRow& row, typename S::Vector c,
+                                                        typename S::Vector w_inverse) {
+  using Vector = typename S::Vector;
+  const Vector scaled = c * row.others.scale;
+  const Vector kept = row.others.filter > 0 ? (c > row.others.filter ? Vector{} : scaled) : scaled;
+  return w_inverse < 0.0F ? broadcast<S>(kBelowAll) : kept;
 }
 
 /// Calls f(products, inverse norms, at, how many count) on [begin, end), a vector at a time. Of the
@@ -105,12 +110,11 @@ double dot(const float* a, const float* b, std::int64_t n) {
 template <class S>
 margin::Part part(const MarginRow& row, const float* products) {
   using Vector = typename S::Vector;
-  constexpr float kBelowAll = -std::numeric_limits<float>::infinity();
   const bool here = 0 <= row.target && row.target < row.classes;
   float largest = here ? row.of_target.logit : kBelowAll;
   Vector most = broadcast<S>(kBelowAll);
   for_each_other<S>(row, products, [&](Vector p, Vector w, std::int64_t, int count) {
-    const Vector z = logits<S>(row, cosines<S>(row, p, w));
+    const Vector z = logits<S>(row, cosines<S>(row, p, w), w);
     if (count == S::kWidth) {
       most = most < z ? z : most;
     } else {
@@ -122,7 +126,8 @@ margin::Part part(const MarginRow& row, const float* products) {
   Vector sums{};
   double sum = 0;
   for_each_other<S>(row, products, [&](Vector p, Vector w, std::int64_t, int count) {
-    const Vector e = exponential<S>(logits<S>(row, cosines<S>(row, p, w)) - largest);
+    const Vector of_class = exponential<S>(logits<S>(row, cosines<S>(row, p, w), w) - largest);
+    const Vector e = w < 0.0F ? Vector{} : of_class;  // where no class is, the largest may be too
     if (count == S::kWidth) {
       sums += e;
     } else {
@@ -141,9 +146,9 @@ void gradient(const MarginRow& row, float largest, float sum, float dloss, float
   const float factor = dloss * row.others.scale / sum;
   for_each_other<S>(row, products, [&](Vector p, Vector w, std::int64_t at, int count) {
     const Vector c = cosines<S>(row, p, w);
-    Vector g = exponential<S>(logits<S>(row, c) - largest) * factor;
+    Vector g = exponential<S>(logits<S>(row, c, w) - largest) * factor;
     if (row.others.filter > 0) g = c > row.others.filter ? Vector{} : g;
-    g *= w * row.x_inverse;
+    g = w < 0.0F ? Vector{} : g * (w * row.x_inverse);
     if (count == S::kWidth) return simd::store<S>(products + at, g);
     for (int i = 0; i < count; ++i) products[at + i] = g[i];
   });
@@ -159,7 +164,7 @@ void project(const float* x, double inverse, double dot, float* g, std::int64_t 
   const double factor = inverse * inverse * dot;
   for (std::int64_t i = 0; i < n; ++i) {
     const double along = static_cast<double>(x[i]) * factor;
-    g[i] = inverse == 0 ? 0.0F : static_cast<float>(static_cast<double>(g[i]) - along);
+    g[i] = inverse <= 0 ? 0.0F : static_cast<float>(static_cast<double>(g[i]) - along);
   }
 }
 
