@@ -11,10 +11,13 @@ DryRun::DryRun(const Registry& registry, DType activations, Layout images) : reg
     views_.push_back(parameter->value);
     views_.push_back(parameter->gradient);
     views_.push_back(parameter->narrow);
+    views_.push_back(parameter->listed);
+    parameter->listed =
+        parameter->sampling ? external({parameter->room}, DType::i32, Layout::nchw) : View();
     const Layout layout = parameter->layout_beside(images);
     const Shape shape = parameter->held();
     parameter->value = external(shape, DType::f32, layout);
-    parameter->gradient = external(shape, DType::f32, layout);
+    parameter->gradient = external(parameter->with_gradient(), DType::f32, layout);
     parameter->narrow = is_narrow(activations) ? external(shape, activations, layout) : View();
     gradients_.push_back(std::move(parameter->gradients_by_rank));
     parameter->gradients_by_rank.clear();
@@ -43,6 +46,7 @@ DryRun::~DryRun() {
     parameter->value = *view++;
     parameter->gradient = *view++;
     parameter->narrow = *view++;
+    parameter->listed = *view++;
     parameter->gradients_by_rank = std::move(*by_rank++);
   }
   for (StateBuffer* buffer : registry_.buffers) buffer->value = *view++;

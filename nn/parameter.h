@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "kernels/tensor.h"
 #include "nn/initializer.h"
 #include "nn/placement.h"
+#include "nn/row_sampling.h"
 
 namespace ringlet::nn {
 
@@ -54,6 +56,18 @@ struct Parameter {
   /// that --clip-norm looks at. Set by the layer. All such parameters of a model have their rows
   /// cut, or none has.
   bool of_loss = false;
+  /// Whether a step works on some rows alone, and has a gradient of these. Set by the layer; of a
+  /// parameter whose rows are cut and that is the loss's.
+  std::optional<RowSampling> sampling;
+  std::int64_t room = 0;  ///< rows that this rank has in a step at most; set as `rows` is
+  /// What this rank has a gradient of.
+  Shape with_gradient() const { return sampling ? shape.with_batch(room) : held(); }
+  /// Those of them that are of part `index` of this rank's, where it stands at `position`.
+  Rows gradient_rows(const AxisPosition& position, int index) const {
+    return gradient_rows_of(sampling, shape[0], position, index);
+  }
+  View
+      listed;  ///< i32 [room]: the rows of the step that runs (RowSampler::list); set by Parameters
   bool is_filter = false;  ///< [O, C/groups, KH, KW] of convolutions alone
   std::string name;        ///< "conv1.weight", set by registration
   int id = -1;             ///< position in the order of registration, set by registration
@@ -116,6 +130,7 @@ struct Registry {
     parameter.name = name;
     parameter.id = static_cast<int>(parameters.size());
     parameter.rows = {0, parameter.shape.rank() > 0 ? parameter.shape[0] : 0};
+    if (parameter.sampling) parameter.room = parameter.gradient_rows({}, 0).end;
     parameters.push_back(&parameter);
   }
   void add(StateBuffer& buffer, const std::string& name) {
@@ -157,6 +172,9 @@ struct Registry {
                             " is to be cut by rows; those of matrices and vectors can be");
       }
       parameter->rows = position.held(parameter->shape[0], position.rank);
+      if (parameter->sampling) {
+        parameter->room = parameter->gradient_rows(along, along.parts_of_rank() - 1).end;
+      }
     }
   }
 };

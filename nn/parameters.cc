@@ -37,12 +37,12 @@ Parameters::Parameters(Device& device, const Registry& registry, const Plan& pla
   Allocator& gradient_memory = gradients_from != nullptr ? *gradients_from : device;
   for (int i = 0; i < gradient_arenas; ++i) {
     gradients_.emplace_back(gradient_memory,
-                            Shape{plan.elements + kStatistics + plan.running_elements});
+                            Shape{plan.with_gradient() + kStatistics + plan.running_elements});
     fill(stream, 0, gradients_.back());
   }
   const std::int64_t shards = registry.along.shards;
   if (plan.is_sharded() && shards > 1 && gradient_arenas > 0) {
-    row_gradients_ = Tensor(device, {(shards - 1) * plan.sharded});
+    row_gradients_ = Tensor(device, {(shards - 1) * (plan.with_gradient() - plan.replicated())});
     fill(stream, 0, row_gradients_);
   }
   fill(stream, 0, values_);
@@ -51,6 +51,7 @@ Parameters::Parameters(Device& device, const Registry& registry, const Plan& pla
     Parameter& parameter = *registry_.parameters.at(static_cast<std::size_t>(planned.id));
     parameter.value = part_of(values(), planned);
     parameter.narrow = is_narrow(plan.activations) ? part_of(narrow_values_, planned) : View();
+    if (parameter.sampling && gradient_arenas > 0) lay_out_sampled(parameter);
   }
   if (gradient_arenas > 0) {
     use_gradient_arena(0);
@@ -64,6 +65,21 @@ View Parameters::part_of(const View& arena, const PlannedParameter& planned) con
   const Parameter& parameter = *registry_.parameters.at(static_cast<std::size_t>(planned.id));
   const View part = arena.slice(planned.begin, planned.end);
   return {part.address(), planned.shape, part.dtype(), parameter.layout_beside(plan_.images)};
+}
+
+View Parameters::gradient_of(const View& arena, const PlannedParameter& planned) const {
+  const Parameter& parameter = *registry_.parameters.at(static_cast<std::size_t>(planned.id));
+  const View part = arena.slice(planned.begin, planned.gradient_end());
+  return {part.address(), planned.gradient(), part.dtype(), parameter.layout_beside(plan_.images)};
+}
+
+void Parameters::lay_out_sampled(Parameter& parameter) {
+  // Before the first step any rows will do, as long as there are such.
+  RowSampler sampler(*parameter.sampling, parameter.shape[0], registry_.along);
+  listed_.emplace_back(device_, Shape{parameter.room}, DType::i32);
+  parameter.listed = listed_.back();
+  if (parameter.room == 0) return;
+  copy_from_host(device_.compute(), sampler.first_rows().data(), parameter.listed);
 }
 
 void Parameters::narrow_values(Stream& stream) const {
@@ -122,7 +138,7 @@ void Parameters::initialize(std::uint64_t seed) {
 }
 
 View Parameters::running_updates(int arena) const {
-  const std::int64_t begin = plan_.elements + kStatistics;
+  const std::int64_t begin = plan_.with_gradient() + kStatistics;
   return gradients(arena).slice(begin, begin + plan_.running_elements);
 }
 
@@ -133,12 +149,13 @@ void Parameters::commit_running_statistics(Stream& stream, ConstView scale) {
 }
 
 View Parameters::statistics(int arena) const {
-  return gradients(arena).slice(plan_.elements, plan_.elements + kStatistics);
+  const std::int64_t begin = plan_.with_gradient();
+  return gradients(arena).slice(begin, begin + kStatistics);
 }
 
 View Parameters::row_gradients(int shard) const {
-  const std::int64_t count = plan_.sharded;
-  if (shard == 0) return gradients().slice(plan_.replicated(), plan_.elements);
+  const std::int64_t count = plan_.with_gradient() - plan_.replicated();
+  if (shard == 0) return gradients().slice(plan_.replicated(), plan_.with_gradient());
   return row_gradients_.view().slice((shard - 1) * count, shard * count);
 }
 
@@ -154,9 +171,10 @@ void Parameters::use_pass(std::int64_t pass) {
     for (int rank = 0; rank < ranks; ++rank) {
       const auto shard = along.shards > 0 ? rank * along.parts_of_rank() + pass : 0;
       const std::int64_t begin = planned.begin - plan_.replicated();
-      by_rank[static_cast<std::size_t>(rank)] = row_gradients(static_cast<int>(shard))
-                                                    .slice(begin, begin + planned.shape.count())
-                                                    .reshaped(planned.shape);
+      by_rank[static_cast<std::size_t>(rank)] =
+          row_gradients(static_cast<int>(shard))
+              .slice(begin, begin + planned.gradient().count())
+              .reshaped(planned.gradient());
     }
   }
 }
@@ -165,9 +183,9 @@ void Parameters::use_gradient_arena(int arena) {
   const View flat = gradients(arena);
   for (const PlannedParameter& planned : plan_.parameters) {
     registry_.parameters.at(static_cast<std::size_t>(planned.id))->gradient =
-        part_of(flat, planned);
+        gradient_of(flat, planned);
   }
-  std::int64_t begin = plan_.elements + kStatistics;
+  std::int64_t begin = plan_.with_gradient() + kStatistics;
   for (RunningStatistics* running : registry_.running) {
     const std::int64_t end = begin + running_update_size(running->mean.shape.count());
     running->update = flat.slice(begin, end);

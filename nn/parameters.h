@@ -51,7 +51,7 @@ class Parameters {
   const Registry& registry() const { return registry_; }
   /// All values, f32 [plan.elements].
   View values() const { return values_; }
-  /// A gradient arena, f32 [plan.elements + kStatistics + plan.running_elements].
+  /// A gradient arena, f32 [plan.with_gradient() + kStatistics + plan.running_elements].
   View gradients(int arena = 0) const { return gradients_.at(static_cast<std::size_t>(arena)); }
   /// The statistics behind the gradients, f32 [kStatistics].
   View statistics(int arena = 0) const;
@@ -65,7 +65,7 @@ class Parameters {
   /// All counters, i32 [their number], at least one element.
   View counters() const { return counters_; }
   /// Of the rows that are cut, in exact mode: the gradient of a logical shard, f32
-  /// [plan.sharded]. Shard 0's, and outside exact mode, is arena 0's.
+  /// [plan.with_gradient() - plan.replicated()]. Shard 0's, and outside exact mode, is arena 0's.
   View row_gradients(int shard = 0) const;
   /// Lets gradients of rows go where those of each rank's pass `pass` belong.
   void use_pass(std::int64_t pass);
@@ -74,6 +74,9 @@ class Parameters {
   int gradient_arenas() const { return static_cast<int>(gradients_.size()); }
 
  private:
+  /// A parameter's range of an arena of gradients.
+  View gradient_of(const View& arena, const PlannedParameter& planned) const;
+  void lay_out_sampled(Parameter& parameter);
   void lay_out_buffers();
   void lay_out_running_statistics();
 
@@ -82,7 +85,8 @@ class Parameters {
   Tensor values_;
   Tensor narrow_values_;  // of the activations' type, [plan.elements]; where that is narrow
   std::vector<Tensor> gradients_;
-  Tensor row_gradients_;  // [(shards - 1) * plan.sharded]
+  Tensor row_gradients_;        // those of shards 1, 2, ...
+  std::vector<Tensor> listed_;  // Parameter::listed
   Tensor buffers_;
   Tensor counters_;
   Tensor running_targets_;  // i32 [plan.running_elements, 2] (RunningTarget), at least one row

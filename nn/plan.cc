@@ -84,7 +84,8 @@ void lay_out(const std::vector<const Parameter*>& order, const Tape& tape, bool 
                                  .end = begin + count,
                                  .placement = placement_of(*parameter),
                                  .of_loss = of_loss,
-                                 .rows = cut ? parameter->shape[0] : 0});
+                                 .rows = cut ? parameter->shape[0] : 0,
+                                 .gradient_rows = parameter->sampling ? parameter->room : -1});
       plan.elements = begin + count;
       plan.parameter_count += parameter->shape.count();
     }
@@ -94,6 +95,12 @@ void lay_out(const std::vector<const Parameter*>& order, const Tape& tape, bool 
   };
   for (const bool cut : {false, true}) {
     for (const bool of_loss : {false, true}) lay_out_those(cut, of_loss);
+  }
+  for (const PlannedParameter& planned : plan.parameters) {
+    if (planned.gradient_rows < 0) continue;
+    require(&planned == &plan.parameters.back(), "plan_training",
+            "one parameter at most is sampled by rows, and it is the loss's");
+    plan.without_gradient = plan.elements - aligned(planned.gradient_end());
   }
 }
 

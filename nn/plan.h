@@ -27,11 +27,15 @@ struct PlannedParameter {
   int id = -1;             ///< Parameter::id
   int uses = 0;            ///< recorded uses in a step; 0: unused, its gradient is zero
   std::int64_t begin = 0;  ///< first element in the arena, a multiple of kArenaAlignment
-  std::int64_t end = 0;    ///< begin + shape.count()
+  std::int64_t end = 0;    ///< begin + shape.count(); that of gradients: gradient_end()
   Placement placement = Placement::replicated;
   bool of_loss = false;    ///< Parameter::of_loss
   std::int64_t rows = 0;   ///< of the whole, where these are cut
   double final_flops = 0;  ///< of backward, done when its gradient is final
+  /// Rows of its gradient, where a step has some alone (Parameter::sampling); -1: all.
+  std::int64_t gradient_rows = -1;
+  Shape gradient() const { return gradient_rows < 0 ? shape : shape.with_batch(gradient_rows); }
+  std::int64_t gradient_end() const { return begin + gradient().count(); }
 };
 
 struct Plan {
@@ -43,6 +47,7 @@ struct Plan {
   std::int64_t elements = 0;          ///< of an arena, gaps for alignment included
   std::int64_t of_loss = 0;           ///< those of them, at its end, that are the loss's own
   std::int64_t sharded = 0;           ///< those of them, at its end, that are rows cut over ranks
+  std::int64_t without_gradient = 0;  ///< those of them, at its end, that no gradient's arena has
   std::int64_t parameter_count = 0;   ///< numbers that are learnt, whoever holds them
   std::int64_t running_elements = 0;  ///< of all updates of running statistics
   std::int64_t activation_bytes = 0;  ///< high-water mark of the activation arena
@@ -57,6 +62,8 @@ struct Plan {
   }
   /// Elements of an arena that are alike on all ranks: the first ones.
   std::int64_t replicated() const { return elements - sharded; }
+  /// Elements of an arena of gradients: `elements`, less those of rows that no step has.
+  std::int64_t with_gradient() const { return elements - without_gradient; }
   /// Elements of an arena that are the model's own: the first ones.
   std::int64_t of_model() const { return elements - of_loss; }
 };

@@ -39,7 +39,9 @@ ConstView Backward::gradient_to_read(const Variable& y) const {
 
 Backward::Target Backward::target(const Variable& x) const {
   float beta = 0;
+  const Tape::Node& node = tape_.node(x);
   const View whole = tape_.write_target(tape_.node(x), beta);
+  if (node.parameter != nullptr && node.parameter->sampling) return {whole, beta};  // of some rows
   return {whole.shape() == x.shape() ? whole : whole.reshaped(x.shape()), beta};
 }
 

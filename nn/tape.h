@@ -96,8 +96,10 @@ class Backward {
   View gradient(const Variable& y) const;
   /// The same for a closure that only reads it. So the seed of backward need not be copied first.
   ConstView gradient_to_read(const Variable& y) const;
-  /// Where to put the gradient of x; call it once per use, right before writing. On processors, the
-  /// tape's first backward() throws ContractError where nothing was written that should have been.
+  /// Where to put the gradient of x, which is of the same shape; that of a parameter whose rows are
+  /// sampled, of those that are listed. Call it once per use, right before writing. On processors,
+  /// the tape's first backward() throws ContractError where nothing was written that should have
+  /// been.
   Target target(const Variable& x) const;
 
   struct RowTargets {

@@ -304,7 +304,7 @@ void Learner::resume(const std::filesystem::path& out) {
       const SavedState saved = read_state(out);
       require_optimizer(saved, options_.recipe.optimizer);
       step_.upload_state(
-          load_state(saved, parameters().registry(), names_of(step_.optimizer().state())));
+          load_state(saved, parameters().registry(), specs_of(step_.optimizer().state())));
       steps = std::to_string(saved.progress.step);
     }
     step_.broadcast_state();

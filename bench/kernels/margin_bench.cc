@@ -4,6 +4,9 @@
 // their gradient once through memory at the rate at which it copies. Both are measured here too.
 //
 //   margin_bench --classes 100000 --ranks 2 --batch 128 --size 512 --json margin.json
+//   margin_bench --classes 1000000 --sample-rate 0.1
+//
+// With --sample-rate a step draws its classes too, and what it needs at least is that of these.
 //
 // One thread. Nothing is exchanged: other ranks' samples are copies of this one's.
 #include <fmt/format.h>
@@ -39,6 +42,7 @@ constexpr std::int64_t kPage = 4096;
 struct Flags {
   std::int64_t classes = 100'000, batch = 128, size = 512;
   int ranks = 2, repeats = 9;
+  double sample_rate = 1;
   std::filesystem::path json;
 };
 
@@ -121,6 +125,15 @@ class Head {
         images_(*device_, {own_, 1, 1, flags.size}),
         labels_(*device_, {own_}, DType::i32),
         seed_(*device_, {1}) {
+    for (std::int64_t n = 0; n < own_; ++n) {
+      named_.push_back(static_cast<std::int32_t>((n * 977) % flags.classes));
+    }
+    if (flags.sample_rate < 1) {
+      const int shards = flags.classes < 65536 ? 8 : 64;
+      model_.centres().sampling = nn::RowSampling{flags.sample_rate, shards, flags.batch};
+      sampler_ = std::make_unique<nn::RowSampler>(*model_.centres().sampling, flags.classes,
+                                                  axis_.position());
+    }
     registry_.place(axis_.position());
     const nn::BatchSpec batch{.tensors = {{nn::kImages, {own_, 1, 1, flags.size}},
                                           {nn::kTargets, {own_}, Layout::nchw, DType::i32}}};
@@ -135,15 +148,15 @@ class Head {
     activation_bytes_ = plan.activation_bytes;
     const auto values = spread(own_ * flags.size);
     copy_from_host(stream(), values.data(), images_);
-    std::vector<std::int32_t> labels;
-    for (std::int64_t n = 0; n < own_; ++n) {
-      labels.push_back(static_cast<std::int32_t>((n * 977) % flags.classes));
-    }
-    copy_from_host(stream(), labels.data(), labels_);
+    copy_from_host(stream(), named_.data(), labels_);
     fill(stream(), 1.0F / static_cast<float>(flags.batch), seed_);
   }
 
   void step() {
+    if (sampler_ != nullptr) {
+      const auto listed = sampler_->list(steps_++, named_);
+      copy_from_host(stream(), listed.data(), model_.centres().listed);
+    }
     tape_->begin({.axis = &axis_});
     nn::Batch batch;
     batch.add(nn::kImages, tape_->input(images_));
@@ -153,10 +166,12 @@ class Head {
     stream().synchronize();
   }
 
-  std::int64_t rows() const { return parameters_->plan().sharded / flags_.size; }
+  /// That a step works on.
+  std::int64_t rows() const { return registry_.parameters.back()->with_gradient()[0]; }
   std::int64_t activation_bytes() const { return activation_bytes_; }
-  View centres() const { return parameters_->values(); }
-  View gradients() const { return parameters_->gradients().slice(0, centres().count()); }
+  /// As much as a step reads of the centres, and writes of their gradient.
+  View centres() const { return parameters_->values().slice(0, rows() * flags_.size); }
+  View gradients() const { return parameters_->gradients().slice(0, rows() * flags_.size); }
   Stream& stream() const { return device_->compute(); }
 
  private:
@@ -166,7 +181,9 @@ class Head {
   }
 
   Flags flags_;
-  std::int64_t own_;
+  std::int64_t own_, steps_ = 0;
+  std::vector<std::int32_t> named_;
+  std::unique_ptr<nn::RowSampler> sampler_;
   std::unique_ptr<Device> device_ = open_device({}, {.threads = 1});
   nn::ClassCentres model_;
   CopiedAxis axis_;
@@ -191,7 +208,7 @@ void run(const Flags& flags) {
   const double flops = 3 * 2.0 * static_cast<double>(flags.batch * head.rows() * flags.size);
   // The centres are read by two products, their gradient is written by the third.
   const double floor = flops / peak + 3 * bytes / (2 * bytes / copied);
-  fmt::print("head of {} classes, {} samples, embeddings of {}, rank 0 of {}: {} rows\n",
+  fmt::print("head of {} classes, {} samples, embeddings of {}, rank 0 of {}: {} rows a step\n",
              flags.classes, flags.batch, flags.size, flags.ranks, head.rows());
   fmt::print("peak {:.1f} GFLOP/s, copies {:.1f} GB/s\n", peak / 1e9, 2 * bytes / copied / 1e9);
   fmt::print("a step {:.1f} ms, {:.1f} GFLOP, floor {:.1f} ms: {:.2f} times it\n", 1e3 * step,
@@ -205,6 +222,7 @@ void run(const Flags& flags) {
                             {"size", flags.size},
                             {"ranks", flags.ranks},
                             {"rows", head.rows()},
+                            {"sample_rate", flags.sample_rate},
                             {"seconds", step},
                             {"processor_seconds", of_step.of_processors},
                             {"flops", flops},
@@ -227,6 +245,7 @@ int main(int argc, char** argv) {
   app.add_option("--size", flags.size, "numbers of an embedding")->check(CLI::PositiveNumber);
   app.add_option("--ranks", flags.ranks, "over which the classes are cut")
       ->check(CLI::PositiveNumber);
+  app.add_option("--sample-rate", flags.sample_rate, "of the classes")->check(CLI::Range(0.0, 1.0));
   app.add_option("--repeats", flags.repeats)->check(CLI::PositiveNumber);
   app.add_option("--json", flags.json, "write the figures there");
   CLI11_PARSE(app, argc, argv);

@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/linear.h"
+#include "kernels/row_sample.h"
 #include "kernels/rows.h"
 #include "kernels/softmax_shards.h"
 #include "nn/axis.h"
@@ -17,7 +18,7 @@ namespace {
 constexpr std::int64_t kBlock = 4096;  // classes of a product
 constexpr std::int64_t kOfSample = 3;  // of a sample, see softmax_shards.h
 
-/// Classes [begin, end) of this rank's rows, of one part of them.
+/// Columns [begin, end) of the products with this rank's rows, of one part of them.
 struct Block {
   int part;
   std::int64_t begin, end;
@@ -31,14 +32,16 @@ struct Head {
   MarginSpec spec;
   Axis* axis;  // null: this rank has all samples and all rows
   AxisPosition position;
-  std::int64_t classes;  // of all ranks
-  std::int64_t most;     // samples of a rank
-  std::int64_t apart;    // rows from rank to rank in dfeatures
+  const Parameter* rows;  // the centres
+  std::int64_t most;      // samples of a rank
+  std::int64_t apart;     // rows from rank to rank in dfeatures
   std::int64_t columns;
-  bool keeps;  // all products
+  bool keeps;       // all products
+  bool is_sampled;  // the step has some of the rows alone
   View features, x_inverse;
-  View w_inverse;
-  View labels, targets;
+  View weight, w_inverse;     // of the columns: this rank's rows, or those of them that are listed
+  View labels, own, targets;  // own: the column of each label, counted from `first`
+  std::int64_t first;
   View merged;
   View products;
   View dfeatures, partial;  // of features; of a part of the rows, where there are several
@@ -47,8 +50,7 @@ struct Head {
   std::int64_t samples(int rank) const {
     return axis != nullptr ? axis->samples(rank) : x.shape()[0];
   }
-  Rows held() const { return position.held(classes, position.rank); }
-  View weight() const { return centres.value(); }
+  std::int64_t width() const { return weight.shape()[0]; }
 
   View features_of(int rank) const { return numbers_of(features, rank, columns); }
   View dfeatures_of(int rank) const {
@@ -69,11 +71,16 @@ struct Head {
     return rows_of_matrix(matrix, block.begin, block.size(), columns);
   }
   View inverse_of(const Block& block) const { return w_inverse.slice(block.begin, block.end); }
-  std::int64_t first_class(const Block& block) const { return held().begin + block.begin; }
   View product(int rank, const Block& block) const {
-    const std::int64_t at = keeps ? most * (rank * held().size() + block.begin) : 0;
+    const std::int64_t at = keeps ? most * (rank * width() + block.begin) : 0;
     return products.slice(at, at + samples(rank) * block.size())
         .reshaped({samples(rank), block.size()});
+  }
+
+  /// Which columns are of a part of this rank's.
+  Rows part_of_columns(int index) const {
+    if (is_sampled) return rows->gradient_rows(position, index);
+    return gradient_rows_of({}, rows->shape[0], position, index);
   }
 
   template <class F>
@@ -82,24 +89,23 @@ struct Head {
       if (samples(rank) > 0) f(rank);
     }
   }
-  /// Also of a part without classes: one block, that is first and last and empty.
+  /// Also of a part without columns: one block, that is first and last and empty.
   template <class F>
   void for_each_block(F f) const {
     for (int index = 0; index < position.parts_of_rank(); ++index) {
-      const Rows part = position.part(classes, position.rank * position.parts_of_rank() + index);
-      const std::int64_t begin = part.begin - held().begin, end = part.end - held().begin;
-      std::int64_t at = begin;
+      const Rows part = part_of_columns(index);
+      std::int64_t at = part.begin;
       do {
-        const std::int64_t stop = std::min(end, at + kBlock);
-        f(Block{index, at, stop, at == begin, stop == end});
+        const std::int64_t stop = std::min(part.end, at + kBlock);
+        f(Block{index, at, stop, at == part.begin, stop == part.end});
         at = stop;
-      } while (at < end);
+      } while (at < part.end);
     }
   }
 
   void multiply(Stream& stream, int rank, const Block& block) const {
     if (block.size() == 0) return;
-    linear_forward(stream, features_of(rank), weight_of(weight(), block), {}, Activation::none,
+    linear_forward(stream, features_of(rank), weight_of(weight, block), {}, Activation::none,
                    product(rank, block));
   }
 };
@@ -124,6 +130,17 @@ void gather_samples(Tape& tape, const Head& head, const Variable& labels) {
   gather(stream, head, own, head.labels, "labels");
 }
 
+/// The rows that the step has, and where the samples' own are among them.
+void take_sample(Stream& stream, const Head& head) {
+  const View& listed = head.rows->listed;
+  gather_rows(stream, head.centres.value(), listed, head.weight, head.w_inverse);
+  for (int index = 0; index < head.position.parts_of_rank(); ++index) {
+    const Rows part = head.part_of_columns(index);
+    find_rows(stream, listed.slice(part.begin, part.end), head.labels, head.rows->rows.begin,
+              part.begin, index > 0, head.own);
+  }
+}
+
 /// Largest logit and sum of exponentials of every sample, over all classes. Returns those of the
 /// parts, of this rank's samples: a rank merges its own, and tells the others.
 View merge(Tape& tape, const Head& head, const MarginSpec& spec) {
@@ -135,15 +152,15 @@ View merge(Tape& tape, const Head& head, const MarginSpec& spec) {
   const View own =
       head.axis == nullptr ? head.merged : tape.keep({head.most, kOfSample}, Layout::nchw);
   head.for_each_rank([&](int rank) {
-    margin_targets(stream, spec, head.features_of(rank), head.weight(),
-                   head.of_samples(head.labels, rank), head.held().begin, tape.context().epochs,
+    margin_targets(stream, spec, head.features_of(rank), head.weight,
+                   head.of_samples(head.own, rank), head.first, tape.context().epochs,
                    head.numbers_of(head.targets, rank, 2));
     head.for_each_block([&](const Block& block) {
       head.multiply(stream, rank, block);
       const int part = rank * parts_of_rank + block.part;
       margin_softmax_part(stream, spec, head.product(rank, block),
                           head.of_samples(head.x_inverse, rank), head.inverse_of(block),
-                          head.of_samples(head.labels, rank), head.first_class(block),
+                          head.of_samples(head.own, rank), head.first + block.begin,
                           head.numbers_of(head.targets, rank, 2), !block.first,
                           head.numbers_of_part(sent, part, rank));
     });
@@ -163,8 +180,8 @@ void run_blocks(Backward& backward, const Head& head, int rank, const View& dw, 
     if (!head.keeps) head.multiply(stream, rank, block);
     const View g = head.product(rank, block);
     margin_softmax_gradient(stream, head.spec, head.of_samples(head.x_inverse, rank),
-                            head.inverse_of(block), head.of_samples(head.labels, rank),
-                            head.first_class(block), head.numbers_of(head.targets, rank, 2),
+                            head.inverse_of(block), head.of_samples(head.own, rank),
+                            head.first + block.begin, head.numbers_of(head.targets, rank, 2),
                             head.numbers_of(head.merged, rank, kOfSample),
                             head.dlosses.slice(rank, rank + 1), g);
     const View dx = parts == 1 ? head.dfeatures_of(rank)
@@ -175,8 +192,8 @@ void run_blocks(Backward& backward, const Head& head, int rank, const View& dw, 
       return;
     }
     if (of_x) {
-      linear_backward_data(stream, head.weight_of(head.weight(), block), g,
-                           block.first ? 0.0F : 1.0F, dx);
+      linear_backward_data(stream, head.weight_of(head.weight, block), g, block.first ? 0.0F : 1.0F,
+                           dx);
     }
     if (of_w) {
       linear_backward_weight(stream, head.features_of(rank), g, beta_of_dw,
@@ -227,7 +244,7 @@ void run_backward(Backward& backward, const Head& head) {
   // rank without samples, which might as well not have been asked, leaves it alone.
   for (int rank = 0; rank < std::ssize(rows.views); ++rank) {
     if (rows.views.size() > 1 && head.samples(rank) == 0) continue;
-    project_rows(stream, head.weight(), head.w_inverse, rows.view(rank));
+    project_rows(stream, head.weight, head.w_inverse, rows.view(rank));
   }
   if (!of_x) return;
   if (head.axis != nullptr) head.axis->sum_own(stream, head.dfeatures, "gradients of embeddings");
@@ -254,20 +271,24 @@ Head make_head(const Variable& x, Parameter& centres, const MarginSpec& spec, st
   head.axis = axis;
   head.centres = tape.parameter(centres);
   head.position = axis != nullptr ? axis->position() : AxisPosition{};
-  head.classes = shape[0];
+  head.rows = &centres;
   head.most = axis != nullptr ? axis->most() : x.shape()[0];
   head.columns = shape[1];
   head.apart = Axis::rows_of_part(head.most, head.columns);
   const bool learns = tape.context().training;
   const int parts = head.position.parts_of_rank();
-  const std::int64_t samples = head.position.ranks * head.most, rows = head.held().size();
-  head.keeps = learns && samples * rows * 4 <= kept;
   const auto keep = [&](const Shape& kept) { return tape.keep(kept, Layout::nchw); };
+  head.is_sampled = learns && centres.sampling;
+  head.weight = head.is_sampled ? keep(centres.with_gradient()) : head.centres.value();
+  head.first = head.is_sampled ? 0 : head.position.held(shape[0], head.position.rank).begin;
+  const std::int64_t samples = head.position.ranks * head.most, rows = head.width();
+  head.keeps = learns && samples * rows * 4 <= kept;
   head.loss = tape.make({1}, Layout::nchw);
   head.features = keep({samples, head.columns});
   head.x_inverse = keep({samples});
   head.w_inverse = keep({rows});
   head.labels = tape.keep({samples}, Layout::nchw, DType::i32);
+  head.own = head.is_sampled ? tape.keep({samples}, Layout::nchw, DType::i32) : head.labels;
   head.targets = keep({samples, 2});
   head.merged = keep({samples, kOfSample});
   head.products = keep({head.keeps ? samples * rows : head.most * std::min(rows, kBlock)});
@@ -290,7 +311,11 @@ Variable margin_softmax(const Variable& x, Parameter& centres, const Variable& l
   head.for_each_rank([&](int rank) {
     inverse_norms(stream, head.features_of(rank), head.of_samples(head.x_inverse, rank));
   });
-  inverse_norms(stream, head.weight(), head.w_inverse);
+  if (head.is_sampled) {
+    take_sample(stream, head);
+  } else {
+    inverse_norms(stream, head.weight, head.w_inverse);
+  }
   const View parts = merge(tape, head, tape.context().training ? spec : spec.plain());
   softmax_shards_loss(stream, head.numbers_of(head.merged, head.position.rank, kOfSample),
                       head.loss.value(), sums.loss);

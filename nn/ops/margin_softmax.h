@@ -8,6 +8,10 @@
 //   backward    each rank's rows have their gradient at once, of all samples; of the embeddings'
 //               each rank asks for the sum of its own samples' over the ranks
 //
+// Where the centres are sampled (Parameter::sampling), a training pass works on a copy of the rows
+// that are listed instead, and has a gradient of these alone. The own class of each sample is to be
+// among them: it has no logit else.
+//
 // Products of all samples and all rows of this rank are kept for backward where they are few, and
 // else made again: there is never more than a block of them. Each product is of one rank's samples
 // and a block of one part of the rows, in either case, so in exact mode all bits are the same for

@@ -71,11 +71,70 @@ class WithCentres(torch.nn.Module):
         return x
 
     def of_backbone(self):
-        return [p for name, p in self.named_parameters() if not name.startswith("centres")]
+        loss = ("centres", "rows")
+        return [p for name, p in self.named_parameters() if not name.startswith(loss)]
 
 
-def margin_loss(model, recipe, share):
-    """The mean over the samples, written for autograd. `share`: of the margin, while it grows."""
+class SampledCentres(WithCentres):
+    """The same where a step works on some of the classes alone. Each class's row is a parameter of
+    its own, so that PyTorch's optimisers pass over those without a gradient."""
+
+    def __init__(self, layers, classes, size):
+        super().__init__(layers, classes, size)
+        self.rows = None
+
+    def cut(self):
+        rows = self.centres.weight.detach().split(1)
+        self.rows = torch.nn.ParameterList(torch.nn.Parameter(row.clone()) for row in rows)
+        self.centres = torch.nn.Module()
+
+
+def mix64(x):
+    mask = 2**64 - 1
+    x = (x + 0x9E3779B97F4A7C15) & mask
+    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & mask
+    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & mask
+    return x ^ (x >> 31)
+
+
+def permuted(size, key, position):
+    """Permutation of base/sampling.h."""
+    bits = (size - 1).bit_length()
+    low_bits = bits // 2
+    low_mask, high_mask = 2**low_bits - 1, 2 ** (bits - low_bits) - 1
+    value = position
+    while True:
+        high, low = value >> low_bits, value & low_mask
+        for turn in range(0, 8, 2):
+            high ^= mix64(((key ^ low) + (turn << 56)) % 2**64) & high_mask
+            low ^= mix64(((key ^ high) + ((turn + 1) << 56)) % 2**64) & low_mask
+        value = (high << low_bits) | low
+        if value < size:
+            return value
+
+
+def sampled_classes(recipe, classes, step, labels):
+    """The classes of a step: of each shard its labels, then others as a permutation has them."""
+    shards, chosen, begin = recipe["class_shards"], [], 0
+    for shard in range(shards):
+        size = classes // shards + (1 if shard < classes % shards else 0)
+        wanted = int(recipe["sample_rate"] * size * (1 + 1e-12))
+        of_shard = sorted({int(y) - begin for y in labels if begin <= y < begin + size})
+        key = mix64(recipe["seed"] ^ mix64(step) ^ shard)
+        position = 0
+        while len(of_shard) < wanted:
+            row = permuted(size, key, position)
+            if row not in of_shard:
+                of_shard.append(row)
+            position += 1
+        chosen += sorted(begin + row for row in of_shard)
+        begin += size
+    return chosen
+
+
+def margin_loss(model, recipe, share, listed=None):
+    """The mean over the samples, written for autograd. `share`: of the margin, while it grows;
+    `listed`: the classes of the step, where it has not all."""
     scale, limit = recipe["scale"], recipe.get("filter", 0)
     numbers = [float(m) for m in recipe["margin"].split(",")]
     if recipe["loss"] == "combined":
@@ -90,7 +149,12 @@ def margin_loss(model, recipe, share):
 
     def loss(embedding, labels):
         unit = torch.nn.functional.normalize(embedding, eps=1e-12)
-        centres = torch.nn.functional.normalize(model.centres.weight, eps=1e-12)
+        if listed is None:
+            weight = model.centres.weight
+        else:
+            weight = torch.cat([model.rows[row] for row in listed])
+            labels = torch.tensor([listed.index(int(y)) for y in labels])
+        centres = torch.nn.functional.normalize(weight, eps=1e-12)
         cosines = (unit @ centres.T).clamp(-1, 1)
         own = cosines.gather(1, labels[:, None])
         psi = torch.cos(m1 * torch.acos(own) + m2) - m3
@@ -204,6 +268,37 @@ STRAIGHT = {
     "margin_gradient": "straight",
     "embedding_size": 16,
 }
+SAMPLED_SGD = {
+    "optimizer": "sgd",
+    "lr": 0.03,
+    "momentum": 0.9,
+    "nesterov": True,
+    "weight_decay": 0.02,
+    "schedule": "cosine",
+    "loss": "arcface",
+    "margin": "0.5",
+    "scale": 16.0,
+    "embedding_size": 16,
+    "sample_rate": 0.3,
+    "class_shards": 8,
+    "seed": 5,
+}
+SAMPLED_ADAMW = {
+    "optimizer": "adamw",
+    "lr": 0.002,
+    "eps": 1e-6,
+    "weight_decay": 0.1,
+    "schedule": "constant",
+    "clip_norm": 0.7,
+    "loss": "cosface",
+    "margin": "0.35",
+    "scale": 20.0,
+    "embedding_size": 16,
+    "sample_rate": 0.2,
+    "class_shards": 9,
+    "seed": 2**40 + 3,
+}
+SAMPLED_CLASSES = 75  # the labels are the first ten
 RUNS = [
     ("lenet", SGD),
     ("mlp", SGD),
@@ -215,6 +310,8 @@ RUNS = [
     ("lenet", COSFACE),
     ("mlp", COMBINED),
     ("mlp", STRAIGHT),
+    ("mlp", SAMPLED_SGD),
+    ("mlp", SAMPLED_ADAMW),
 ]
 
 
@@ -291,17 +388,30 @@ def class_weights(recipe, dtype):
     return torch.tensor([float(w) for w in recipe["class_weights"].split(",")], dtype=dtype)
 
 
+def numbers_of(model, names):
+    """Of the parameters of these names; sampled rows as the matrix that they were cut from."""
+    found = dict(model.named_parameters())
+    whole = [found[n] if n in found else torch.cat(list(model.rows)) for n in names]
+    return [p.detach().clone() for p in whole]
+
+
 def train(name, recipe, dtype, seed=None):
     images, labels = formula_data()
     has_margin = "loss" in recipe
     model = MODELS[name](*([recipe["embedding_size"]] if has_margin and name == "mlp" else []))
-    if has_margin:
+    samples = "sample_rate" in recipe
+    if samples:
+        model = SampledCentres(model, SAMPLED_CLASSES, recipe["embedding_size"])
+    elif has_margin:
         model = WithCentres(model, 10, recipe["embedding_size"])
     formula_start(model)
     if seed is not None:
         perturb(model, seed)
     model = model.to(dtype)
-    start = [p.detach().clone() for p in model.parameters()]
+    names = [n for n, _ in model.named_parameters()]
+    if samples:
+        model.cut()
+    start = numbers_of(model, names)
     optimizer = make_optimizer(model, recipe)
     scheduler = make_scheduler(optimizer, recipe, STEPS, STEPS)
     criterion = torch.nn.CrossEntropyLoss(
@@ -311,11 +421,14 @@ def train(name, recipe, dtype, seed=None):
     for step in range(STEPS):
         rows = slice(step * BATCH, (step + 1) * BATCH)
         inputs = torch.from_numpy(images[rows].copy()).to(dtype).div(255).unsqueeze(1)
-        optimizer.zero_grad()
+        optimizer.zero_grad(set_to_none=True)  # so that rows without one stay
         if has_margin:
             warm_up = recipe.get("margin_warmup", 0)
             share = min(1, step / STEPS / warm_up) if warm_up > 0 else 1
-            criterion = margin_loss(model, recipe, share)
+            listed = None
+            if samples:
+                listed = sampled_classes(recipe, SAMPLED_CLASSES, step, labels[rows])
+            criterion = margin_loss(model, recipe, share, listed)
         loss = criterion(model(inputs), torch.from_numpy(labels[rows].astype(np.int64)))
         loss.backward()
         if "clip_norm" in recipe:
@@ -327,8 +440,8 @@ def train(name, recipe, dtype, seed=None):
         optimizer.step()
         if step + 1 < STEPS:
             scheduler.step()
-    names = [n for n, _ in model.named_parameters()]
-    run["change"] = {n: (p.detach() - s).double() for n, p, s in zip(names, model.parameters(), start)}
+    end = numbers_of(model, names)
+    run["change"] = {n: (p - s).double() for n, p, s in zip(names, end, start)}
     return run
 
 
@@ -359,6 +472,7 @@ def reference(name, recipe):
     print("  loss", truth["losses"][0], "->", truth["losses"][-1], "norms", truth["norms"])
     return {
         "model": name,
+        "classes": SAMPLED_CLASSES if "sample_rate" in recipe else 10,
         "recipe": recipe,
         "losses": truth["losses"],
         "rates": truth["rates"],

@@ -158,6 +158,146 @@ TEST_P(MarginRun, ExactModeHasTheSameBytesOnAnyNumberOfRanks) {
   }
 }
 
+/// With some of the classes a step: of 33 all may be named, of 1,003 there is no room for most.
+Trial sampled(TrainOptions options, double rate, const std::string& optimizer = "sgd",
+              int classes = 33) {
+  Trial trial(std::move(options), classes);
+  Recipe& recipe = trial.options.recipe;
+  recipe.sample_rate = rate;
+  recipe.optimizer = optimizer;
+  recipe.momentum = optimizer == "sgd" ? 0.9 : 0;
+  recipe.nesterov = false;
+  recipe.batch_size = 12;
+  return trial;
+}
+
+TEST(Margin, SamplesTheSameClassesOnAnyNumberOfRanks) {
+  for (const char* optimizer : {"sgd", "adamw"}) {
+    for (const auto& [classes, rate] :
+         {std::pair<int, double>{7, 0.5}, {33, 0}, {33, 0.3}, {1003, 0.05}}) {
+      const Outcome one = sampled(plain_options(1), rate, optimizer, classes).to_the_end();
+      EXPECT_LT(one.epochs.back().train_loss, one.epochs.front().train_loss);
+      for (const int ranks : {2, 3, 4, 8}) {
+        SCOPED_TRACE(ranks);
+        const testing::TemporaryDirectory folder;
+        Trial more = sampled(plain_options(ranks), rate, optimizer, classes);
+        more.options.files.out = folder.path();
+        more.options.recipe.accumulate = ranks == 3 ? 2 : 1;
+        const Outcome outcome = more.to_the_end();
+        expect_near(outcome.losses(), one.losses(), 2e-5);
+        EXPECT_LT(test::relative_l2(centres_in(folder.path()), one.state.values.back()), 1e-4);
+      }
+    }
+  }
+}
+
+TEST(Margin, SamplesBitForBitInExactModeAndAfterAResumption) {
+  for (const char* optimizer : {"sgd", "adamw"}) {
+    for (const auto& [classes, rate] :
+         {std::pair<int, double>{7, 0.5}, {33, 0}, {33, 0.3}, {1003, 0.05}}) {
+      const auto exact = [&, many = classes, part = rate](int ranks) {
+        return sampled(exact_options(ranks), part, optimizer, many);
+      };
+      const std::string whole = files_of(exact(1));
+      for (const int ranks : {2, 4, 8}) EXPECT_TRUE(files_of(exact(ranks)) == whole) << ranks;
+      for (const int ranks : {1, 2, 8}) {
+        const testing::TemporaryDirectory folder;
+        Trial four = exact(4), rest = exact(ranks);
+        four.options.files.out = rest.options.files.out = folder.path();
+        four.options.max_steps = 5;
+        four.to_the_end();
+        run(make_run_setup(rest.options, rest.data, ranks, read_state(folder.path())));
+        EXPECT_TRUE(files_of(folder.path()) == whole) << ranks;
+      }
+    }
+  }
+}
+
+/// A row keeps every bit, and those of its optimiser's state, unless the step has it.
+TEST(Margin, LeavesTheRowsOfOtherClasses) {
+  constexpr int kClasses = 200;
+  for (const char* optimizer : {"sgd", "adamw"}) {
+    const auto state_after = [&](std::int64_t steps) {
+      Trial made = sampled(plain_options(1), 0.2, optimizer, kClasses);
+      made.options.recipe.weight_decay = 0.1;
+      made.options.max_steps = steps;
+      return made.to_the_end().state;
+    };
+    Trial trial = sampled(plain_options(1), 0.2, optimizer, kClasses);
+    const RunSetup setup = make_run_setup(trial.options, trial.data, 1);
+    nn::RowSampler sampler(
+        {.rate = 0.2, .shards = 8, .most_named = 12, .seed = setup.options.recipe.seed}, kClasses,
+        {});
+    std::vector<std::int32_t> labels;
+    std::vector<float> steps(kClasses, 0);
+    HostState before = state_after(0);
+    for (std::int64_t step = 0; step < 4; ++step) {
+      const HostState after = state_after(step + 1);
+      labels_of_step(setup, step, labels);
+      std::vector<bool> listed(kClasses);
+      for (const std::int32_t row : sampler.list(step, labels)) {
+        if (row >= 0) listed[static_cast<std::size_t>(row)] = true;
+      }
+      EXPECT_LT(std::ranges::count(listed, true), 60);
+      const auto rows_moved = [&](const std::vector<float>& then, const std::vector<float>& now) {
+        std::vector<bool> moved(kClasses);
+        for (std::size_t k = 0; k < then.size(); ++k) {
+          if (then[k] != now[k]) moved[k / kSize] = true;
+        }
+        return moved;
+      };
+      EXPECT_EQ(rows_moved(before.values.back(), after.values.back()), listed);
+      for (std::size_t a = 0; a < 2 && a < after.optimizer.size(); ++a) {
+        EXPECT_EQ(rows_moved(before.optimizer[a].tensors.back(), after.optimizer[a].tensors.back()),
+                  listed);
+      }
+      for (std::size_t row = 0; row < steps.size(); ++row) steps[row] += listed[row] ? 1 : 0;
+      if (after.optimizer.size() == 3) {
+        EXPECT_EQ(after.optimizer[2].tensors, (std::vector<std::vector<float>>{steps}));
+      }
+      before = after;
+    }
+  }
+}
+
+/// Nothing of the size of all classes beside the rows and the optimiser's state of them.
+TEST(Margin, HasAGradientOfTheSampleAlone) {
+  const auto plan_of = [](double rate) {
+    ReplicaSpec spec;
+    spec.recipe.model = "mlp";
+    spec.recipe.loss = "arcface";
+    spec.recipe.embedding_size = 64;
+    spec.recipe.batch_size = 100;
+    spec.recipe.sample_rate = rate;
+    spec.input = {1, 5, 5, 100'000};
+    spec.max_train_batch = 100;
+    const auto device = open_device({});
+    const auto model = make_model(spec);
+    const auto task = task_of(spec);
+    return nn::plan_training(nn::register_model(*model), batch_of(spec, 100),
+                             pass_of(*task, *model, true));
+  };
+  const nn::Plan all = plan_of(1), tenth = plan_of(0.1);
+  EXPECT_EQ(all.with_gradient(), all.elements);
+  EXPECT_EQ(tenth.elements, all.elements);
+  EXPECT_LT(tenth.with_gradient(), tenth.of_model() + 64 * 100'000 / 10 + 64);
+  EXPECT_LT(tenth.activation_bytes, 2 * 64 * 100'000 / 10 * 4 + (40 << 20));
+}
+
+TEST(Margin, ProcessesSampleWhatThreadsDo) {
+  const std::string threads = files_of(sampled(exact_options(4), 0.3, "adamw"));
+  const testing::TemporaryDirectory folder;
+  comm::Processes processes({2, 2});
+  comm::run_ranks(2, [&](int process) {
+    Trial two = sampled(exact_options(2), 0.3, "adamw");
+    two.options.execution.in_processes = true;
+    two.options.execution.transport = TransportChoice::shm;
+    two.options.files.out = folder.path();
+    train(processes.group(process), make_run_setup(two.options, two.data, 4), {});
+  });
+  EXPECT_TRUE(files_of(folder.path()) == threads);
+}
+
 /// All numbers of ranks could agree on a sum that is none of the shards'.
 TEST(Margin, ExactModeLearnsWhatIsLearntWithoutIt) {
   Trial exact(exact_options(2)), plain(exact_options(1));
@@ -446,6 +586,12 @@ TEST(Margin, RefusesWhatCannotBe) {
                  }),
                  {"--init-centres", "--loss"}),
             "");
+  Trial nine(plain_options(9));
+  nine.options.recipe.class_shards = 8;
+  EXPECT_EQ(
+      says(testing::message_of<ContractError>([&] { make_run_setup(nine.options, nine.data, 9); }),
+           {"--class-shards 8", "9 replicas"}),
+      "");
   EXPECT_EQ(says(message_of([](TrainOptions& o) { o.recipe.label_smoothing = 0.1; }),
                  {"--label-smoothing", "--loss softmax"}),
             "");

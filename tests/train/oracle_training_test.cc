@@ -86,10 +86,10 @@ class Norms : public RunListener {
   bool wants_grad_norm() const override { return true; }
 };
 
-Outcome run_from_formula(const TrainOptions& options) {
+Outcome run_from_formula(const TrainOptions& options, int classes = oracle::kFormulaClasses) {
   const int ranks = static_cast<int>(options.execution.devices.size());
   Norms norms;
-  return run(make_run_setup(options, formula_splits(kSteps * kBatch), ranks), {&norms},
+  return run(make_run_setup(options, formula_splits(kSteps * kBatch, 40, classes), ranks), {&norms},
              [](TrainLoop& loop, Device& device, int) {
                const nn::Registry& registry = loop.replica().parameters().registry();
                const auto start = formula_start(registry);
@@ -117,7 +117,7 @@ void expect_pytorchs(const Outcome& outcome, const nlohmann::json& reference,
   }
   ReplicaSpec spec;
   spec.recipe = recipe;
-  spec.input = {1, 28, 28, 10};
+  spec.input = {1, 28, 28, reference.at("classes")};
   const auto model = make_model(spec);
   const nn::Registry registry = nn::register_model(*model);
   const auto start = formula_start(registry);
@@ -182,7 +182,7 @@ TEST_P(TrainingOracle, LossesRatesNormsAndParametersArePyTorchs) {
   for (const nlohmann::json& reference : oracle_runs()) {
     SCOPED_TRACE(reference.at("model").get<std::string>() + " " + reference.at("recipe").dump());
     const TrainOptions options = options_of(reference, GetParam());
-    expect_pytorchs(run_from_formula(options), reference, options.recipe);
+    expect_pytorchs(run_from_formula(options, reference.at("classes")), reference, options.recipe);
   }
 }
 

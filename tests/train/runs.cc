@@ -14,7 +14,8 @@
 
 namespace ringlet::train {
 
-std::shared_ptr<const data::Dataset> formula_dataset(std::int64_t count, std::uint32_t first) {
+std::shared_ptr<const data::Dataset> formula_dataset(std::int64_t count, std::uint32_t first,
+                                                     int classes) {
   constexpr auto kSide = static_cast<std::uint32_t>(oracle::kFormulaSide);
   std::vector<std::uint8_t> images;
   std::vector<std::int32_t> labels;
@@ -26,12 +27,12 @@ std::shared_ptr<const data::Dataset> formula_dataset(std::int64_t count, std::ui
   }
   data::DatasetInfo info{
       .name = "formula", .channels = 1, .height = kSide, .width = kSide, .target_names = {}};
-  for (int k = 0; k < oracle::kFormulaClasses; ++k) info.target_names.push_back(std::to_string(k));
+  for (int k = 0; k < classes; ++k) info.target_names.push_back(std::to_string(k));
   return std::make_shared<const data::MemoryDataset>(info, std::move(images), std::move(labels));
 }
 
-data::Splits formula_splits(std::int64_t train, std::int64_t test) {
-  return {formula_dataset(train), formula_dataset(test, 1'000'000)};
+data::Splits formula_splits(std::int64_t train, std::int64_t test, int classes) {
+  return {formula_dataset(train, 0, classes), formula_dataset(test, 1'000'000, classes)};
 }
 
 TrainOptions plain_options(int replicas, const std::string& sync) {

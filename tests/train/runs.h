@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "data/dataset.h"
+#include "tests/oracle/formula_data.h"
 #include "train/files/state.h"
 #include "train/loop/train_loop.h"
 #include "train/setup/run_setup.h"
@@ -17,10 +18,12 @@
 namespace ringlet::train {
 
 /// `count` samples of the formula (tests/oracle/formula_data.h), beginning with sample `first`.
-std::shared_ptr<const data::Dataset> formula_dataset(std::int64_t count, std::uint32_t first = 0);
+std::shared_ptr<const data::Dataset> formula_dataset(std::int64_t count, std::uint32_t first = 0,
+                                                     int classes = oracle::kFormulaClasses);
 
 /// Training and test samples of the formula, not overlapping.
-data::Splits formula_splits(std::int64_t train, std::int64_t test = 40);
+data::Splits formula_splits(std::int64_t train, std::int64_t test = 40,
+                            int classes = oracle::kFormulaClasses);
 
 /// One unshuffled epoch of `lenet` at a constant rate with momentum, on `replicas` replicas.
 TrainOptions plain_options(int replicas, const std::string& sync = "ring");

@@ -42,21 +42,19 @@ std::vector<TensorSpec> model_specs(const nn::Registry& registry) {
 
 /// The tensors of optimizer.safetensors, arena by arena.
 std::vector<TensorSpec> optimizer_specs(const nn::Registry& registry,
-                                        const std::vector<std::string>& arenas) {
+                                        const std::vector<ArenaSpec>& arenas) {
   std::vector<TensorSpec> specs;
-  for (const std::string& arena : arenas) {
-    const std::string prefix = arenas.size() == 1 ? "" : arena + "/";
+  for (const ArenaSpec& arena : arenas) {
+    const std::string prefix = arenas.size() == 1 ? "" : arena.name + "/";
     for (const auto* p : registry.parameters) {
-      specs.push_back({prefix + p->name, "F32", extents(p->shape)});
+      if (arena.rows_of < 0) {
+        specs.push_back({prefix + p->name, "F32", extents(p->shape)});
+      } else if (arena.rows_of == p->id) {
+        specs.push_back({prefix + p->name, "F32", {p->shape[0]}});
+      }
     }
   }
   return specs;
-}
-
-std::vector<std::string> names_of(const std::vector<HostArena>& arenas) {
-  std::vector<std::string> names;
-  for (const HostArena& arena : arenas) names.push_back(arena.name);
-  return names;
 }
 
 }  // namespace
@@ -69,7 +67,11 @@ HostState download(Device& device, const nn::Parameters& parameters,
     state.values.push_back(nn::to_rows(stream, p->value));
   }
   for (const StateArena& arena : optimizer) {
-    HostArena& on_host = state.optimizer.emplace_back(HostArena{arena.name, {}});
+    HostArena& on_host = state.optimizer.emplace_back(arena, std::vector<std::vector<float>>{});
+    if (arena.rows_of >= 0) {
+      on_host.tensors.push_back(nn::to_rows(stream, arena.numbers.view()));
+      continue;
+    }
     for (const auto* p : parameters.registry().parameters) {
       const View part = part_of(arena.numbers.view(), parameters, p->id);
       on_host.tensors.push_back(nn::to_rows(stream, part));
@@ -104,6 +106,12 @@ void upload(Device& device, const HostState& state, const nn::Parameters& parame
   }
   for (std::size_t a = 0; a < state.optimizer.size(); ++a) {
     const HostArena& arena = state.optimizer[a];
+    if (arena.rows_of >= 0) {
+      const auto* parameter = registry.parameters[static_cast<std::size_t>(arena.rows_of)];
+      nn::from_rows(stream, arena.tensors.front().data() + parameter->rows.begin,
+                    optimizer[a].numbers.view());
+      continue;
+    }
     for (std::size_t i = 0; i < arena.tensors.size(); ++i) {
       nn::from_rows(stream, arena.tensors[i].data() + registry.parameters[i]->first_held(),
                     part_of(optimizer[a].numbers.view(), parameters, static_cast<int>(i)));
@@ -136,7 +144,7 @@ void save_state(const fs::path& out, const nn::Registry& registry, const HostSta
     sums[kCentresFile] = save_centres(folder.path() / kCentresFile, registry, state, info);
   }
   std::vector<TensorToWrite> tensors;
-  const auto specs = optimizer_specs(registry, names_of(state.optimizer));
+  const auto specs = optimizer_specs(registry, {state.optimizer.begin(), state.optimizer.end()});
   for (const HostArena& arena : state.optimizer) {
     for (const auto& numbers : arena.tensors) {
       tensors.push_back({specs[tensors.size()], numbers.data()});
@@ -181,7 +189,7 @@ void require_whole(const SavedState& saved) {
 }
 
 HostState load_state(const SavedState& saved, const nn::Registry& registry,
-                     const std::vector<std::string>& arenas) {
+                     const std::vector<ArenaSpec>& arenas) {
   HostState state = load_model(saved.folder / kModelFile, registry);
   if (has_centres(registry)) {
     require_sum(saved.sums, saved.folder / kCentresFile,
@@ -191,10 +199,12 @@ HostState load_state(const SavedState& saved, const nn::Registry& registry,
   require_sum(saved.sums, file.path(), file.sum());
   const auto specs = optimizer_specs(registry, arenas);
   file.match(specs);
-  for (const std::string& arena : arenas) state.optimizer.push_back({arena, {}});
-  for (std::size_t i = 0; i < specs.size(); ++i) {
-    auto& tensors = state.optimizer[i / registry.parameters.size()].tensors;
-    tensors.push_back(floats_of(file, specs[i].name));
+  auto spec = specs.begin();
+  for (const ArenaSpec& arena : arenas) {
+    const std::size_t count = arena.rows_of < 0 ? registry.parameters.size() : 1;
+    std::vector<std::vector<float>> tensors;
+    for (std::size_t i = 0; i < count; ++i) tensors.push_back(floats_of(file, (spec++)->name));
+    state.optimizer.emplace_back(arena, std::move(tensors));
   }
   state.loss_scale = saved.loss_scale;
   return state;

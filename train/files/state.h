@@ -7,7 +7,8 @@
 //     model.safetensors       the same for the moment of saving
 //     centres.safetensors     the same
 //     optimizer.safetensors   the optimiser's state, cut into the parameters: of one arena (SGD's
-//                             velocity) under their names, of several under "ARENA/PARAMETER"
+//                             velocity) under their names, of several under "ARENA/PARAMETER";
+//                             one of a parameter's rows has a number for each row
 //     state.json              position in the data, recipe, versions, a sum of each file
 //
 // A state knows no number of ranks: the position is a number of optimiser steps, and everything
@@ -29,9 +30,11 @@
 
 namespace ringlet::train {
 
-/// A StateArena in host memory, in the order of the registry's parameters.
-struct HostArena {
-  std::string name;
+/// A StateArena in host memory: a tensor for each of the registry's parameters, in their order, or
+/// one for the parameter whose rows it counts.
+struct HostArena : ArenaSpec {
+  HostArena(const ArenaSpec& spec, std::vector<std::vector<float>> the_tensors)
+      : ArenaSpec(spec), tensors(std::move(the_tensors)) {}
   std::vector<std::vector<float>> tensors;
 };
 
@@ -84,9 +87,8 @@ SavedState read_state(const std::filesystem::path& out);
 /// Throws FileError where a file of the state cannot be read to its end, holds a number that is not
 /// finite, or is not the one that was saved (of a state without sums that is not known).
 void require_whole(const SavedState& saved);
-/// Reads the numbers of a state. `arenas`: names of the optimiser's arenas. Throws FileError as
-/// above.
+/// Reads the numbers of a state. `arenas`: the optimiser's. Throws FileError as above.
 HostState load_state(const SavedState& saved, const nn::Registry& registry,
-                     const std::vector<std::string>& arenas);
+                     const std::vector<ArenaSpec>& arenas);
 
 }  // namespace ringlet::train

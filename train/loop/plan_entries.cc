@@ -42,7 +42,9 @@ std::vector<std::pair<std::string, std::string>> plan_entries(const RunSetup& se
   }
   for (const Bucket& bucket : buckets) {
     // Behind the parameters, without the rows that other ranks have more or less of.
-    const std::int64_t rows = bucket.begin >= plan.elements ? plan.sharded : 0;
+    const std::int64_t all = plan.with_gradient();
+    const std::int64_t rows =
+        plan.is_sharded() && bucket.begin >= all ? all - plan.replicated() : 0;
     entries.emplace_back(bucket.name,
                          fmt::format("[{}, {})", bucket.begin - rows, bucket.end - rows));
   }

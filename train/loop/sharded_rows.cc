@@ -30,6 +30,12 @@ std::int64_t longest_row(const std::vector<nn::PlannedParameter>& sharded) {
 
 std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
+/// Of an arena in host memory, the tensor of a parameter.
+template <class Arena>
+auto& tensor_of(Arena& arena, const nn::PlannedParameter& planned) {
+  return arena.rows_of < 0 ? arena.tensors[at(planned.id)] : arena.tensors.front();
+}
+
 }  // namespace
 
 ShardedRows::ShardedRows(Device& device, comm::Communicator& communicator,
@@ -53,12 +59,12 @@ void ShardedRows::measure(Stream& compute, const View& norm, const NormLimit& li
   for (int index = 0; index < position_.parts_of_rank(); ++index) {
     for (const nn::PlannedParameter& planned : planned_) {
       const std::int64_t columns = planned.shape.count_per_sample();
-      const nn::Rows held = position_.held(planned.rows, position_.rank);
       const nn::Rows part =
-          position_.part(planned.rows, position_.rank * position_.parts_of_rank() + index);
-      const std::int64_t begin = planned.begin - held.begin * columns;
-      square_sum(compute, gradients.slice(begin + part.begin * columns, begin + part.end * columns),
-                 mine_.view().slice(slot, slot + kDoubleBytes), planned.of_loss ? 0 : 1);
+          parameters_.registry().parameters[at(planned.id)]->gradient_rows(position_, index);
+      square_sum(
+          compute,
+          gradients.slice(planned.begin + part.begin * columns, planned.begin + part.end * columns),
+          mine_.view().slice(slot, slot + kDoubleBytes), planned.of_loss ? 0 : 1);
       slot += kDoubleBytes;
     }
   }
@@ -73,34 +79,46 @@ void ShardedRows::measure(Stream& compute, const View& norm, const NormLimit& li
   norm_of_sums(compute, sums_, norm, limit);
 }
 
+ShardedRows::Numbers ShardedRows::numbers_of(const View& arena,
+                                             const nn::PlannedParameter& planned) const {
+  return {planned, arena.slice(planned.begin, planned.end), planned.shape.count_per_sample()};
+}
+
+ShardedRows::Numbers ShardedRows::numbers_of(const StateArena& arena,
+                                             const nn::PlannedParameter& planned) const {
+  if (arena.rows_of < 0) return numbers_of(arena.numbers.view(), planned);
+  return {planned, arena.rows_of == planned.id ? arena.numbers.view() : View(), 1};
+}
+
 /// Calls move(rank, rows) for all rows, those of one rank after those of another, a block at a
 /// time.
 template <class Move>
-void ShardedRows::for_each_block(const nn::PlannedParameter& planned, Move move) {
-  const std::int64_t most = std::max<std::int64_t>(
-      1, kBlock / std::max<std::int64_t>(1, planned.shape.count_per_sample()));
+void ShardedRows::for_each_block(const Numbers& numbers, Move move) {
+  const std::int64_t most =
+      std::max<std::int64_t>(1, kBlock / std::max<std::int64_t>(1, numbers.columns));
   for (int rank = 0; rank < position_.ranks; ++rank) {
-    const nn::Rows held = position_.held(planned.rows, rank);
+    const nn::Rows held = position_.held(numbers.planned.rows, rank);
     for (std::int64_t begin = held.begin; begin < held.end; begin += most) {
       move(rank, nn::Rows{begin, std::min(held.end, begin + most)});
     }
   }
 }
 
-void ShardedRows::collect(const View& arena, const nn::PlannedParameter& planned, Whole& whole) {
+void ShardedRows::collect(const Numbers& numbers, Whole& whole) {
+  if (numbers.of_rank.absent()) return;
   Stream& compute = device_.compute();
-  const std::int64_t columns = planned.shape.count_per_sample();
-  const std::int64_t first = position_.held(planned.rows, position_.rank).begin;
-  if (position_.rank == 0) whole.resize(at(planned.rows * columns));
-  for_each_block(planned, [&](int rank, const nn::Rows& rows) {
+  const std::int64_t columns = numbers.columns;
+  const std::int64_t first = position_.held(numbers.planned.rows, position_.rank).begin;
+  if (position_.rank == 0) whole.resize(at(numbers.planned.rows * columns));
+  for_each_block(numbers, [&](int rank, const nn::Rows& rows) {
     const View block = block_.view().slice(0, rows.size() * columns);
     if (rank == position_.rank) {
-      const std::int64_t begin = planned.begin + (rows.begin - first) * columns;
-      copy(compute, arena.slice(begin, begin + block.count()), block);
+      const std::int64_t begin = (rows.begin - first) * columns;
+      copy(compute, numbers.of_rank.slice(begin, begin + block.count()), block);
       compute.synchronize();
     }
     if (position_.ranks > 1) {
-      communicator_.broadcast(device_.communication(), rank, block, planned.name);
+      communicator_.broadcast(device_.communication(), rank, block, numbers.planned.name);
       device_.communication().synchronize();
       communicator_.require_alive();
     }
@@ -108,23 +126,23 @@ void ShardedRows::collect(const View& arena, const nn::PlannedParameter& planned
   });
 }
 
-void ShardedRows::hand_out(const View& arena, const nn::PlannedParameter& planned,
-                           const Whole* whole) {
+void ShardedRows::hand_out(const Numbers& numbers, const Whole* whole) {
+  if (numbers.of_rank.absent()) return;
   Stream& compute = device_.compute();
-  const std::int64_t columns = planned.shape.count_per_sample();
-  const std::int64_t first = position_.held(planned.rows, position_.rank).begin;
-  for_each_block(planned, [&](int rank, const nn::Rows& rows) {
+  const std::int64_t columns = numbers.columns;
+  const std::int64_t first = position_.held(numbers.planned.rows, position_.rank).begin;
+  for_each_block(numbers, [&](int rank, const nn::Rows& rows) {
     const View block = block_.view().slice(0, rows.size() * columns);
     if (whole != nullptr) copy_from_host(compute, whole->data() + rows.begin * columns, block);
     compute.synchronize();
     if (position_.ranks > 1) {
-      communicator_.broadcast(device_.communication(), 0, block, planned.name);
+      communicator_.broadcast(device_.communication(), 0, block, numbers.planned.name);
       device_.communication().synchronize();
       communicator_.require_alive();
     }
     if (rank != position_.rank) return;
-    const std::int64_t begin = planned.begin + (rows.begin - first) * columns;
-    copy(compute, block, arena.slice(begin, begin + block.count()));
+    const std::int64_t begin = (rows.begin - first) * columns;
+    copy(compute, block, numbers.of_rank.slice(begin, begin + block.count()));
     compute.synchronize();
   });
 }
@@ -133,10 +151,11 @@ void ShardedRows::collect(HostState& state, std::span<const StateArena> optimize
   for (const nn::PlannedParameter& planned : planned_) {
     Whole unused;
     const bool writes = position_.rank == 0;
-    collect(parameters_.values(), planned, writes ? state.values[at(planned.id)] : unused);
+    collect(numbers_of(parameters_.values(), planned),
+            writes ? state.values[at(planned.id)] : unused);
     for (std::size_t a = 0; a < optimizer.size(); ++a) {
-      collect(optimizer[a].numbers, planned,
-              writes ? state.optimizer[a].tensors[at(planned.id)] : unused);
+      collect(numbers_of(optimizer[a], planned),
+              writes ? tensor_of(state.optimizer[a], planned) : unused);
     }
   }
 }
@@ -154,12 +173,12 @@ void ShardedRows::hand_out(const HostState* read, std::span<const StateArena> op
   for (std::size_t i = 0; i < planned_.size(); ++i) {
     const nn::PlannedParameter& planned = planned_[i];
     if (has[i] == 'v') {
-      hand_out(parameters_.values(), planned,
+      hand_out(numbers_of(parameters_.values(), planned),
                read == nullptr ? nullptr : &read->values[at(planned.id)]);
     }
     for (std::size_t a = 0; a < optimizer.size() && with_state; ++a) {
-      hand_out(optimizer[a].numbers, planned,
-               read == nullptr ? nullptr : &read->optimizer[a].tensors[at(planned.id)]);
+      hand_out(numbers_of(optimizer[a], planned),
+               read == nullptr ? nullptr : &tensor_of(read->optimizer[a], planned));
     }
   }
 }

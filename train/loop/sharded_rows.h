@@ -35,10 +35,19 @@ class ShardedRows {
 
  private:
   using Whole = std::vector<float>;
-  void collect(const View& arena, const nn::PlannedParameter& planned, Whole& whole);
-  void hand_out(const View& arena, const nn::PlannedParameter& planned, const Whole* whole);
+  /// What is collected of a parameter: its rows, or a number of each.
+  struct Numbers {
+    const nn::PlannedParameter& planned;
+    View of_rank;  // f32, of the rows that it has, one behind the other
+    std::int64_t columns;
+  };
+  Numbers numbers_of(const View& arena, const nn::PlannedParameter& planned) const;
+  /// Of an arena that has numbers of this parameter; absent where it has none.
+  Numbers numbers_of(const StateArena& arena, const nn::PlannedParameter& planned) const;
+  void collect(const Numbers& numbers, Whole& whole);
+  void hand_out(const Numbers& numbers, const Whole* whole);
   template <class Move>
-  void for_each_block(const nn::PlannedParameter& planned, Move move);
+  void for_each_block(const Numbers& numbers, Move move);
 
   Device& device_;
   comm::Communicator& communicator_;

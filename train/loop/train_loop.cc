@@ -141,8 +141,9 @@ void TrainLoop::check_plan() {
   const std::vector<Bucket>& buckets = step_.sync().buckets();
   auto entries = plan_entries(setup_, step_.replica().plan(), buckets,
                               strategies_in_words(communicator_, buckets));
-  entries.emplace_back("the optimiser's state",
-                       fmt::format("{}", fmt::join(names_of(step_.optimizer().state()), ", ")));
+  std::string arenas;
+  for (const StateArena& arena : step_.optimizer().state()) arenas += arena.name + ' ';
+  entries.emplace_back("the optimiser's state", arenas);
   communicator_.require_equal(device_.communication(), entries);
 }
 
@@ -173,7 +174,7 @@ void TrainLoop::load_start() {
     const nn::Registry& registry = parameters.registry();
     const Files& files = setup_.options.files;
     if (setup_.resumed) {
-      read = load_state(*setup_.resumed, registry, names_of(step_.optimizer().state()));
+      read = load_state(*setup_.resumed, registry, specs_of(step_.optimizer().state()));
     } else if (!files.init.empty()) {
       const std::filesystem::path file = model_file_of(files.init);
       if (!files.replace_head) require_task(file, replica().task().name());
@@ -254,7 +255,14 @@ void TrainLoop::begin_step(std::int64_t samples) {
   weight_ = weight_of_step(setup_, progress_.step);
   step_.begin_with_one_of(rates_, samples, setup_.partition.rank_range(progress_.step, rank).size(),
                           setup_.stop_requested() || fails_soon(), weight_);
+  if (step_.samples_rows()) list_rows(progress_.step);
   batches_->begin_step(setup_.partition.units(rank));
+}
+
+/// Labels are in memory, whoever reads the pictures.
+void TrainLoop::list_rows(std::int64_t step) {
+  labels_of_step(setup_, step, labels_);
+  step_.list_rows(step, labels_);
 }
 
 /// A sample that cannot be read is told of as a wish to stop, early enough that the steps before it
@@ -318,6 +326,7 @@ void TrainLoop::check_sums(const Pending& step) {
     return;
   }
   if (!std::isfinite(sums.loss)) {
+    if (step_.samples_rows()) list_rows(index);  // later steps may have listed theirs
     const FirstBroken found =
         find_first_nonfinite(step_.replica(), setup_, communicator_.rank(), index, step_.axis());
     const auto findings = communicator_.gather_text(device_.communication(), to_text(found),
@@ -401,6 +410,7 @@ void TrainLoop::check_replicas() {
   communicator_.require_identical(stream, parameters.values().slice(0, replicated),
                                   "parameters" + after);
   for (const StateArena& arena : optimizer().state()) {
+    if (arena.rows_of >= 0) continue;  // rows are on one rank
     communicator_.require_identical(stream, arena.numbers.view().slice(0, replicated),
                                     arena.name + after);
   }

@@ -70,6 +70,7 @@ class TrainLoop {
   void rehearse();
   void load_start();
   void begin_step(std::int64_t samples);
+  void list_rows(std::int64_t step);
   bool fails_soon();
   void compute_gradients();
   const data::Batch& next_batch();
@@ -97,6 +98,7 @@ class TrainLoop {
   std::unique_ptr<BatchSource> batches_;
   StepGraphs graphs_;
   std::vector<std::int64_t> samples_by_rank_;  // of a pass; empty: nobody asks
+  std::vector<std::int32_t> labels_;           // of a step; empty: nobody asks
   std::vector<Pending> pending_, settled_;     // the oldest first; a few at most
   std::vector<Rates> rates_;                   // of begin_step()
   double weight_ = 1;                          // of its samples

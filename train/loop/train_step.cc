@@ -1,5 +1,7 @@
 #include "train/loop/train_step.h"
 
+#include <algorithm>
+
 #include "base/stopwatch.h"
 #include "kernels/elementwise.h"
 #include "kernels/host_copy.h"
@@ -89,6 +91,14 @@ TrainStep::TrainStep(Device& device, comm::Communicator& communicator, const Rep
     most_samples_ = spec.max_train_batch;
     most_evaluated_ = spec.max_eval_batch;
   }
+  if (const nn::Parameter* sampled = sampled_of(replica_.parameters())) {
+    require(optimizer_->updates_rows(), "--sample-rate",
+            "this optimiser updates all rows of the centres; it should update those that are "
+            "listed (Optimizer::updates_rows)");
+    sampler_ = std::make_unique<nn::RowSampler>(*sampled->sampling, sampled->shape[0], along);
+    listed_ =
+        std::make_unique<Uploader>(device, std::max<std::int64_t>(1, sampled->listed.bytes()));
+  }
   if (!options.world_statistics || communicator.size() == 1) return;
   world_ =
       std::make_unique<WorldStatistics>(device, communicator, replica_.parameters().registry());
@@ -165,6 +175,13 @@ void TrainStep::begin_with_one_of(std::span<const Rates> rates, std::int64_t wor
   const double divisor = world_weight > 0 ? world_weight : static_cast<double>(world_samples);
   inputs_.upload(rates_, skips_, divisor, own_samples, stop_wished);
   if (scales_loss()) begin_loss_scale();
+}
+
+void TrainStep::list_rows(std::int64_t step, std::span<const std::int32_t> labels) {
+  const auto listed = sampler_->list(step, labels);
+  if (!listed.empty()) {
+    listed_->upload(device_.compute(), listed.data(), sampled_of(replica_.parameters())->listed);
+  }
 }
 
 void TrainStep::begin_loss_scale() {
@@ -253,8 +270,8 @@ void TrainStep::measure_gradient(bool rehearses) {
   } else if (parameters.plan().of_loss > 0) {
     measure_apart(norm, limit);
   } else {
-    l2_norm(device_.compute(), parameters.gradients().slice(0, parameters.plan().elements), norm,
-            limit);
+    l2_norm(device_.compute(), parameters.gradients().slice(0, parameters.plan().with_gradient()),
+            norm, limit);
   }
   if (!scales_loss()) return;
   loss_scale_end(device_.compute(), {.most = most}, norm, loss_scale_->state(),
@@ -271,7 +288,7 @@ void TrainStep::measure_apart(const View& norm, const NormLimit& limit) {
     return squares_.view().slice(i * kDoubleBytes, (i + 1) * kDoubleBytes);
   };
   square_sum(compute, gradients.slice(0, plan.of_model()), sum(0));
-  square_sum(compute, gradients.slice(plan.of_model(), plan.elements), sum(1), 0);
+  square_sum(compute, gradients.slice(plan.of_model(), plan.with_gradient()), sum(1), 0);
   norm_of_sums(compute, squares_, norm, limit);
 }
 
@@ -305,6 +322,7 @@ void TrainStep::broadcast_state(const HostState* read) {
   Stream& stream = device_.communication();
   broadcast_model(device_, communicator_, replica_.parameters());
   for (const StateArena& arena : optimizer_->state()) {
+    if (arena.rows_of >= 0) continue;  // below, with the rows
     communicator_.broadcast(stream, 0, arena.numbers.view().slice(0, replica_.plan().replicated()),
                             "optimiser state");
   }

@@ -110,6 +110,11 @@ class TrainStep {
   /// made, where one was, up to all n.
   void begin_with_one_of(std::span<const Rates> rates, std::int64_t world_samples,
                          std::int64_t own_samples, bool stop_wished, double world_weight = 0);
+  /// Where a step has some rows of a parameter alone (Parameter::sampling).
+  bool samples_rows() const { return sampler_ != nullptr; }
+  /// The rows of the step that begins, number `step` of the run, by the labels of all its samples
+  /// in the world. To be called before its first add(), where samples_rows().
+  void list_rows(std::int64_t step, std::span<const std::int32_t> labels);
   /// The batch's memory, on the device, must stay until the stream has come through. It may be
   /// empty. `position`: see Replica::forward().
   void add(const data::Batch& batch, const MicroBatch& micro, ConstView position = {});
@@ -174,6 +179,8 @@ class TrainStep {
   std::int64_t most_samples_ = 0, most_evaluated_ = 0;  // in any rank's pass of the kind
   std::unique_ptr<LossScale> loss_scale_;               // null: not under f16
   StepInputs inputs_;
+  std::unique_ptr<nn::RowSampler> sampler_;  // null: a step has all rows
+  std::unique_ptr<Uploader> listed_;
   Tensor squares_;  // two doubles
   Readback sums_;
   double clip_norm_;

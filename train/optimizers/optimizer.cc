@@ -57,17 +57,26 @@ std::unique_ptr<Optimizer> make_optimizer(Device& device, const nn::Parameters& 
   return made;
 }
 
-std::vector<std::string> names_of(std::span<const StateArena> state) {
-  std::vector<std::string> names;
-  for (const StateArena& arena : state) names.push_back(arena.name);
-  return names;
+std::vector<ArenaSpec> specs_of(std::span<const StateArena> state) {
+  return {state.begin(), state.end()};
+}
+
+const nn::Parameter* sampled_of(const nn::Parameters& parameters) {
+  for (const nn::Parameter* parameter : parameters.registry().parameters) {
+    if (parameter->sampling) return parameter;
+  }
+  return nullptr;
 }
 
 Optimizer::Optimizer(Device& device, const nn::Parameters& parameters,
-                     std::initializer_list<const char*> arenas)
+                     const std::vector<ArenaSpec>& arenas)
     : device_(device), parameters_(parameters) {
-  for (const char* name : arenas) {
-    state_.push_back({name, Tensor(device, {parameters.plan().elements})});
+  for (const ArenaSpec& spec : arenas) {
+    std::int64_t count = parameters.plan().elements;
+    if (spec.rows_of >= 0) {
+      count = parameters.registry().parameters[static_cast<std::size_t>(spec.rows_of)]->rows.size();
+    }
+    state_.emplace_back(spec, Tensor(device, {count}));
     fill(device.compute(), 0, state_.back().numbers);
   }
 }
@@ -78,7 +87,7 @@ ConstView Optimizer::Part::decays_of(const ConstView& table) const {
 }
 
 ConstView Optimizer::gradients() const {
-  return parameters_.gradients().slice(0, parameters_.plan().elements);
+  return parameters_.gradients().slice(0, parameters_.plan().with_gradient());
 }
 
 }  // namespace ringlet::train

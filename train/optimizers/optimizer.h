@@ -6,9 +6,9 @@
 #pragma once
 
 #include <array>
-#include <initializer_list>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernels/memory.h"
@@ -25,11 +25,26 @@ using StepRates = std::array<float, 9>;
 inline constexpr std::int64_t kGradientScale = 2, kLossGradientScale = 3, kOwnRates = 4,
                               kEpochs = 8;
 
-/// A part of an optimiser's state: one number for each of the parameters' numbers.
-struct StateArena {
+/// A part of an optimiser's state.
+struct ArenaSpec {
+  ArenaSpec(std::string the_name, int the_parameter = -1)
+      : name(std::move(the_name)), rows_of(the_parameter) {}
+  ArenaSpec(const char* the_name) : name(the_name) {}
+
   std::string name;  ///< such as "velocity"; an optimiser's arenas have different ones
-  Tensor numbers;    ///< f32 [plan.elements], in the order of the plan
+  /// -1: one number for each of the parameters' numbers; else a Parameter::id: one for each row of
+  /// this parameter alone.
+  int rows_of = -1;
+  bool operator==(const ArenaSpec&) const = default;
 };
+struct StateArena : ArenaSpec {
+  StateArena(const ArenaSpec& spec, Tensor the_numbers)
+      : ArenaSpec(spec), numbers(std::move(the_numbers)) {}
+  Tensor numbers;  ///< f32 [plan.elements], in the order of the plan; of rows: [those held]
+};
+
+/// The parameter of which a step has some rows alone; null: there is none.
+const nn::Parameter* sampled_of(const nn::Parameters& parameters);
 
 class Optimizer {
  public:
@@ -54,13 +69,16 @@ class Optimizer {
   /// f16 needs that, and the above.
   virtual bool skips_steps() const { return false; }
 
+  /// Whether step() updates the rows that a step lists, where it lists some of a parameter alone
+  /// (Parameter::sampling): --sample-rate needs that.
+  virtual bool updates_rows() const { return false; }
+
   /// All that the next step depends on, besides parameters, gradients and rates.
   std::span<const StateArena> state() const { return state_; }
 
  protected:
   /// Allocates the arenas and fills them with zeros. Device and parameters outlive the optimiser.
-  Optimizer(Device& device, const nn::Parameters& parameters,
-            std::initializer_list<const char*> arenas);
+  Optimizer(Device& device, const nn::Parameters& parameters, const std::vector<ArenaSpec>& arenas);
 
   /// Parameters that are updated with one scale of the gradient: the model's, then the loss's.
   struct Part {
@@ -71,21 +89,38 @@ class Optimizer {
     /// Of a table for updates (kernels/decay_table.h); may be absent.
     ConstView decays_of(const ConstView& table) const;
   };
-  /// Calls update(part) for the one or two that there are. rates: what step() got.
-  template <class Update>
-  void for_each_part(const ConstView& rates, Update update) const {
+  /// Rows of a parameter of the loss of which a step has some alone (Parameter::sampling).
+  struct SampledRows {
+    const nn::Parameters& parameters;
+    const nn::PlannedParameter& planned;
+    ConstView scale;     ///< f32 [1]
+    ConstView listed;    ///< i32 [R]: the step's rows
+    ConstView gradient;  ///< f32 [R, D]
+    /// All rows that this rank has: f32 [N, D].
+    View of(const View& arena) const { return parameters.part_of(arena, planned); }
+  };
+  /// Calls update(part) for the one or two that there are, or update_rows(rows) in the place of the
+  /// second. rates: what step() got.
+  template <class Update, class UpdateRows>
+  void for_each_part(const ConstView& rates, Update update, UpdateRows update_rows) const {
     const nn::Plan& plan = parameters_.plan();
     if (plan.of_model() > 0) {
       update(Part{0, plan.of_model(), rates.slice(kGradientScale, kGradientScale + 1)});
     }
     if (plan.of_loss == 0) return;
-    update(Part{plan.of_model(), plan.elements,
-                rates.slice(kLossGradientScale, kLossGradientScale + 1)});
+    const ConstView scale = rates.slice(kLossGradientScale, kLossGradientScale + 1);
+    const nn::Parameter* sampled = sampled_of(parameters_);
+    if (sampled == nullptr) return update(Part{plan.of_model(), plan.elements, scale});
+    if (sampled->room == 0) return;
+    const nn::PlannedParameter& planned = plan.parameters.back();
+    const ConstView gradient = gradients().slice(planned.begin, planned.gradient_end());
+    update_rows(SampledRows{parameters_, planned, scale, sampled->listed,
+                            gradient.reshaped(planned.gradient())});
   }
 
   Stream& stream() const { return device_.compute(); }
   View values() const { return parameters_.values(); }  ///< f32 [plan.elements]
-  ConstView gradients() const;                          ///< f32 [plan.elements]
+  ConstView gradients() const;                          ///< f32 [plan.with_gradient()]
   View arena(std::size_t index) const { return state_[index].numbers; }
 
  private:
@@ -124,7 +159,7 @@ void choose_optimizer(Recipe& recipe, const std::string& name);
 std::unique_ptr<Optimizer> make_optimizer(Device& device, const nn::Parameters& parameters,
                                           const Recipe& recipe, const MakeOptimizer& own = {});
 
-/// Names of the arenas: what load_state() (train/files/state.h) wants to know.
-std::vector<std::string> names_of(std::span<const StateArena> state);
+/// Of the arenas: what load_state() (train/files/state.h) wants to know.
+std::vector<ArenaSpec> specs_of(std::span<const StateArena> state);
 
 }  // namespace ringlet::train

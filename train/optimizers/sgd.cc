@@ -1,5 +1,6 @@
 #include "train/optimizers/sgd.h"
 
+#include "kernels/row_updates.h"
 #include "kernels/sgd.h"
 #include "train/optimizers/no_decay.h"
 
@@ -18,14 +19,23 @@ class Sgd final : public Optimizer {
                     : Tensor()) {}
 
   void step(ConstView rates) override {
-    for_each_part(rates, [&](const Part& part) {
-      sgd_update(stream(), spec_, rates.slice(0, 2), part.of(values()), part.of(gradients()),
-                 part.of(arena(0)), scales_ ? part.scale : ConstView(), part.decays_of(decays_));
-    });
+    const ConstView own = rates.slice(0, 2);
+    const auto scale_of = [this](const auto& part) { return scales_ ? part.scale : ConstView(); };
+    for_each_part(
+        rates,
+        [&](const Part& part) {
+          sgd_update(stream(), spec_, own, part.of(values()), part.of(gradients()),
+                     part.of(arena(0)), scale_of(part), part.decays_of(decays_));
+        },
+        [&](const SampledRows& rows) {
+          sgd_update_rows(stream(), spec_, own, rows.listed, rows.of(values()), rows.gradient,
+                          rows.of(arena(0)), scale_of(rows));
+        });
   }
 
   bool scales_gradient() const override { return true; }
   bool skips_steps() const override { return true; }
+  bool updates_rows() const override { return true; }
 
  private:
   SgdSpec spec_;

@@ -149,7 +149,27 @@ std::vector<Option<LossSpec>> loss_options() {
               .range = from(1).to(65536),
               .task = kClassification,
               .only = with_margin}),
+      option(
+          "sample_rate", &Spec::sample_rate,
+          {.help = "classes that a step compares with: its own, and so many of all others, drawn "
+                   "anew in each step; the rows of the others stay as they are",
+           .range = from(0).to(1),
+           .task = kClassification,
+           .only = with_margin}),
+      option("class_shards", &Spec::class_shards,
+             {.help = "parts of the classes, of each of which as many are drawn; 0: 8, or 64 of "
+                      "65,536 classes and more",
+              .range = from(0).to(65536),
+              .task = kClassification,
+              .only = with_margin}),
   };
+}
+
+int class_shards_of(const LossSpec& spec, std::int64_t classes) {
+  constexpr std::int64_t kMany = 65536;
+  constexpr int kFewShards = 8, kManyShards = 64;
+  if (spec.class_shards > 0) return spec.class_shards;
+  return classes < kMany ? kFewShards : kManyShards;
 }
 
 MarginSpec margin_of(const LossSpec& spec) {
@@ -175,6 +195,7 @@ std::string in_words(const LossSpec& spec) {
     words += fmt::format(" with margins {:g}, {:g} and {:g}", margin.m1, margin.m2, margin.m3);
   }
   words += fmt::format(", scale {:g}, embeddings of {}", spec.scale, spec.embedding_size);
+  if (spec.sample_rate < 1) words += fmt::format(", {:g} of the classes a step", spec.sample_rate);
   if (spec.filter > 0) words += fmt::format(", filter {:g}", spec.filter);
   if (margin.straight) words += ", its gradient straight";
   if (spec.margin_warmup > 0)

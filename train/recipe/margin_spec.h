@@ -3,6 +3,7 @@
 // train/task/.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,8 @@ struct LossSpec {
   std::string margin_guard = "auto";
   double margin_warmup = 0;  ///< epochs in which the margin grows from none
   int embedding_size = 512;  ///< outputs of the model
+  double sample_rate = 1;    ///< of the classes that a step works on
+  int class_shards = 0;      ///< into which classes are cut for that; 0: by their number
 
   bool operator==(const LossSpec&) const = default;
   /// Whether the model gives embeddings.
@@ -35,6 +38,9 @@ struct LossSpec {
 std::vector<std::string> margin_losses();
 
 std::vector<Option<LossSpec>> loss_options();
+
+/// Logical shards of `classes`: what --class-shards says, else 8, or 64 of 65,536 classes and more.
+int class_shards_of(const LossSpec& spec, std::int64_t classes);
 
 /// What the options say. Throws ContractError naming the flag for a margin that there is not.
 MarginSpec margin_of(const LossSpec& spec);

@@ -19,7 +19,16 @@ std::unique_ptr<nn::Layer> make_model(const ReplicaSpec& spec) {
                                          ? nn::require_model(spec.make_model(input), "make_model")
                                          : make_model(spec.recipe.model, input);
   if (!embeds) return model;
-  return std::make_unique<nn::ClassCentres>(std::move(model), spec.input.outputs, input.outputs);
+  auto centres =
+      std::make_unique<nn::ClassCentres>(std::move(model), spec.input.outputs, input.outputs);
+  if (spec.recipe.sample_rate < 1) {
+    centres->centres().sampling =
+        nn::RowSampling{.rate = spec.recipe.sample_rate,
+                        .shards = class_shards_of(spec.recipe, spec.input.outputs),
+                        .most_named = spec.recipe.batch_size,
+                        .seed = spec.recipe.seed};
+  }
+  return centres;
 }
 
 std::shared_ptr<const Task> task_of(const ReplicaSpec& spec) {

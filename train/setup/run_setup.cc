@@ -299,7 +299,14 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
       recipe.has_margin() || options.files.init_centres.empty(), "--init-centres",
       "is for a --loss with centres of classes: arcface, cosface, normface or combined; leave it "
       "out");
-  if (recipe.has_margin()) (void)margin_of(recipe);
+  if (recipe.has_margin()) {
+    (void)margin_of(recipe);
+    if (recipe.class_shards > 0 && recipe.class_shards < ranks) {
+      throw ContractError(fmt::format(
+          "--class-shards {} is less than the {} replicas; take {} or more, or leave it out",
+          recipe.class_shards, ranks, ranks));
+    }
+  }
   RunSetup setup;
   setup.options = options;
   setup.options.execution.deterministic |= recipe.exact;
@@ -384,6 +391,18 @@ double weight_of_step(const RunSetup& setup, std::int64_t step) {
         static_cast<double>(setup.weights[static_cast<std::size_t>(sampler.index(epoch, at))]);
   }
   return weight > 0 ? weight : static_cast<double>(range.size());
+}
+
+void labels_of_step(const RunSetup& setup, std::int64_t step, std::vector<std::int32_t>& labels) {
+  const Range range = setup.partition.step_range(step);
+  const std::int64_t epoch = setup.partition.epoch_of(step);
+  const Recipe& recipe = setup.options.recipe;
+  const Sampler sampler(setup.partition.size, recipe.seed, recipe.shuffle);
+  const auto targets = setup.data.train->targets();
+  labels.clear();
+  for (std::int64_t at = range.begin; at < range.end; ++at) {
+    labels.push_back(targets[static_cast<std::size_t>(sampler.index(epoch, at))]);
+  }
 }
 
 void require_trainable(const RunSetup& setup) {

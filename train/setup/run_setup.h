@@ -55,6 +55,9 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
 /// their number.
 double weight_of_step(const RunSetup& setup, std::int64_t step);
 
+/// The labels of a step's samples, in their order.
+void labels_of_step(const RunSetup& setup, std::int64_t step, std::vector<std::int32_t>& labels);
+
 /// Throws ContractError where the run would end at one of its steps, most often at the last one of
 /// an epoch: a pass has one sample there, and a batch norm sees one pixel of it.
 void require_trainable(const RunSetup& setup);

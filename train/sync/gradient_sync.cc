@@ -47,10 +47,11 @@ SyncOptions with_bucket_sizes(SyncOptions options, const SyncConditions& conditi
 std::vector<Bucket> plan_buckets(const nn::Plan& plan, const SyncOptions& options) {
   const std::int64_t first_kb =
       options.first_bucket_kb < 0 ? options.bucket_kb : options.first_bucket_kb;
-  const std::int64_t all = plan.elements + nn::Parameters::kStatistics + plan.running_elements;
+  const std::int64_t gradients = plan.with_gradient();
+  const std::int64_t all = gradients + nn::Parameters::kStatistics + plan.running_elements;
   const bool apart = options.grad_dtype != DType::f32 || plan.is_sharded();
   std::vector<Bucket> buckets;
-  if (apart) buckets.push_back({.begin = plan.elements, .end = all, .name = "statistics"});
+  if (apart) buckets.push_back({.begin = gradients, .end = all, .name = "statistics"});
   int cut = 0;
   const Bucket empty{.dtype = options.narrow_between ? DType::f32 : options.grad_dtype,
                      .between = options.narrow_between ? options.grad_dtype : DType::f32};
@@ -65,7 +66,9 @@ std::vector<Bucket> plan_buckets(const nn::Plan& plan, const SyncOptions& option
     if (open.parameters == 0) first = plan.parameters[i].name;
     ++open.parameters;
     const bool last = i + 1 == count;
-    open.end = !last ? plan.parameters[i + 1].begin : apart ? plan.replicated() : all;
+    open.end = !last   ? plan.parameters[i + 1].begin
+               : apart ? std::min(plan.replicated(), gradients)
+                       : all;
     const std::int64_t wanted = (cut == 0 ? first_kb : options.bucket_kb) * 1024;
     if (last || (open.end - open.begin) * size_of(DType::f32) >= wanted) {
       open.name = bucket_name(cut++, first, plan.parameters[i].name);

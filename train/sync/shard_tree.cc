@@ -27,7 +27,8 @@ void ShardTree::merge(Stream& stream, const nn::Parameters& parameters, int shar
     }
     const std::int64_t replicated = plan.replicated(), all = from.count();
     accumulate(stream, from.slice(0, replicated), to.slice(0, replicated));
-    accumulate(stream, from.slice(plan.elements, all), to.slice(plan.elements, all));
+    const std::int64_t behind = plan.with_gradient();
+    accumulate(stream, from.slice(behind, all), to.slice(behind, all));
   }
 }
 

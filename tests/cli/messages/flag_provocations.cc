@@ -84,6 +84,7 @@ std::vector<Provocation> provocations_by_flags() {
       usage_of_train({"--grad-dtype", "bf16-between", "--sync", "ring", "--replicas", "2"}),
       usage_of_train({"--tf32", "--precision", "f16"}),
       usage_of_train({"--exact", "--batch-norm", "world"}),
+      usage_of_train({"--replicas", "4", "--class-shards", "2", "--loss", "arcface"}),
       usage_of_train({"--replicas", "4", "--shards", "2"}),
       usage_of_train({"--transport", "nccl"}),
       usage_of_train({"--transport", "shm"}),
