@@ -9,7 +9,7 @@ it says what PyTorch runs. LeNet's steps are short, so 25 times as many are time
   PYTHON bench/peers/beside_pytorch.py                        all parts, about 40 minutes on two cores
   PYTHON bench/peers/beside_pytorch.py --parts resnet20       one part
 
-PYTHON is one that has PyTorch (python3 -m venv V && V/bin/pip install torch numpy pillow). Needs a release build.
+PYTHON is one that has PyTorch (python3 -m venv V && V/bin/pip install torch). Needs a release build.
 """
 
 import argparse

@@ -3,7 +3,7 @@
 (scripts/glyphs) by the same recipe, and are measured on pairs of characters that neither has seen. Prints a table.
 
 The same: pictures, model (lenet), start's distributions, loss, batches' size, schedule, clipping, warm-up of the margin, what is
-measured. Other: the draws. PyTorch's accuracy is its own program's (torch_faces.py), Ringlet's is `ringlet verify`'s.
+measured. Other: the draws. PyTorch's accuracy is measured here, Ringlet's by `ringlet verify`.
 
   scripts/glyphs runs/glyphs
   PYTHON bench/peers/glyphs.py --glyphs runs/glyphs --json FILE
@@ -20,13 +20,66 @@ import subprocess
 import sys
 import tempfile
 
+import numpy
 import torch
+from PIL import Image
+from torch.nn import functional
 
 import torch_faces
+from torch_faces import symmetric
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 LOSSES = ("normface", "arcface")
 FIGURES = ("accuracy", "tar_at_1e-2", "tar_at_1e-3")
+
+
+def picture(path):
+    """Bytes [3, side, side]."""
+    return numpy.asarray(Image.open(path).convert("RGB")).transpose(2, 0, 1)
+
+
+def load_identities(folder):
+    images, labels = [], []
+    for label, identity in enumerate(sorted(path for path in pathlib.Path(folder).iterdir() if path.is_dir())):
+        for path in sorted(identity.iterdir()):
+            images.append(picture(path))
+            labels.append(label)
+    return torch.from_numpy(numpy.stack(images)), torch.tensor(labels)
+
+
+def load_pairs(file):
+    """Pictures 2k and 2k + 1 are pair k; and whether both are of the same identity."""
+    rows = [line.split("\t") for line in pathlib.Path(file).read_text().splitlines()]
+    images = [picture(file.parent / path) for row in rows for path in row[:2]]
+    return torch.from_numpy(numpy.stack(images)), numpy.array([row[2] == "1" for row in rows])
+
+
+def accuracy_of_folds(distances, same, folds=10):
+    """Mean and standard deviation: each fold by the first of the thresholds 0, 0.01 ... 3.99 at which the others are right
+    most often."""
+    thresholds = numpy.arange(400) * 0.01
+    right = (distances[:, None] < thresholds) == same[:, None]
+    found = []
+    for fold in numpy.array_split(numpy.arange(len(same)), folds):
+        others = numpy.delete(right, fold, axis=0).sum(axis=0)
+        found.append(right[fold, others.argmax()].mean())
+    return float(numpy.mean(found)), float(numpy.std(found))
+
+
+def true_accept_rate(distances, same, false_accept_rate):
+    others = numpy.sort(distances[~same])
+    return float((distances[same] < others[int(false_accept_rate * len(others))]).mean())
+
+
+def measure_pairs(net, images, same):
+    net.eval()
+    with torch.no_grad():
+        embeddings = torch.cat([functional.normalize(net(part) + net(part.flip(3)))
+                                for part in map(symmetric, images.split(250))]).double().numpy()
+    distances = ((embeddings[::2] - embeddings[1::2]) ** 2).sum(axis=1)
+    mean, std = accuracy_of_folds(distances, same)
+    return {"accuracy": mean, "std": std, "tar_at_1e-2": true_accept_rate(distances, same, 1e-2),
+            "tar_at_1e-3": true_accept_rate(distances, same, 1e-3)}
 
 
 def own_margin(options, loss):
@@ -57,7 +110,7 @@ def ringlet(options, loss, seed):
 def pytorch(options, loss, seed, training, pairs):
     recipe = argparse.Namespace(**{**vars(options), "margin": own_margin(options, loss)})
     net, last = torch_faces.train(recipe, seed, *training)
-    return {**torch_faces.measure_pairs(net, *pairs), "last_loss": round(last, 4)}
+    return {**measure_pairs(net, *pairs), "last_loss": round(last, 4)}
 
 
 def main():
@@ -78,8 +131,8 @@ def main():
     parser.add_argument("--json", type=pathlib.Path)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
-    training = torch_faces.load_identities(options.glyphs / "train")
-    pairs = torch_faces.load_pairs(options.glyphs / "pairs.txt")
+    training = load_identities(options.glyphs / "train")
+    pairs = load_pairs(options.glyphs / "pairs.txt")
     rows = []
     for seed in options.seeds:
         for loss in LOSSES:

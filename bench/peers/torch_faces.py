@@ -1,13 +1,10 @@
-"""What trains face embeddings in PyTorch as Ringlet does (docs/faces.md): iresnet18, a LeNet for 32 x 32, centres of
-classes with a loss of cosines with a margin, and accuracy on pairs. Others here call it.
+"""What trains face embeddings in PyTorch as Ringlet does (docs/faces.md): iresnet18, a LeNet, and centres of classes with a
+loss of cosines with a margin. Others here call it. It needs nothing but PyTorch.
 """
 
 import math
-import pathlib
 
-import numpy
 import torch
-from PIL import Image
 from torch import nn
 from torch.nn import functional
 
@@ -83,58 +80,9 @@ class Centres(nn.Module):
         return functional.cross_entropy(self.scale * cosines, labels)
 
 
-def picture(path):
-    """Bytes [3, side, side]."""
-    return numpy.asarray(Image.open(path).convert("RGB")).transpose(2, 0, 1)
-
-
-def load_identities(folder):
-    images, labels = [], []
-    for label, identity in enumerate(sorted(path for path in pathlib.Path(folder).iterdir() if path.is_dir())):
-        for path in sorted(identity.iterdir()):
-            images.append(picture(path))
-            labels.append(label)
-    return torch.from_numpy(numpy.stack(images)), torch.tensor(labels)
-
-
-def load_pairs(file):
-    """Pictures 2k and 2k + 1 are pair k; and whether both are of the same identity."""
-    rows = [line.split("\t") for line in pathlib.Path(file).read_text().splitlines()]
-    images = [picture(file.parent / path) for row in rows for path in row[:2]]
-    return torch.from_numpy(numpy.stack(images)), numpy.array([row[2] == "1" for row in rows])
-
-
 def symmetric(images):
     """Pixels from -1 to 1."""
     return images.float() / 127.5 - 1
-
-
-def accuracy_of_folds(distances, same, folds=10):
-    """Mean and standard deviation: each fold by the first of the thresholds 0, 0.01 ... 3.99 at which the others are right
-    most often."""
-    thresholds = numpy.arange(400) * 0.01
-    right = (distances[:, None] < thresholds) == same[:, None]
-    found = []
-    for fold in numpy.array_split(numpy.arange(len(same)), folds):
-        others = numpy.delete(right, fold, axis=0).sum(axis=0)
-        found.append(right[fold, others.argmax()].mean())
-    return float(numpy.mean(found)), float(numpy.std(found))
-
-
-def true_accept_rate(distances, same, false_accept_rate):
-    others = numpy.sort(distances[~same])
-    return float((distances[same] < others[int(false_accept_rate * len(others))]).mean())
-
-
-def measure_pairs(net, images, same):
-    net.eval()
-    with torch.no_grad():
-        embeddings = torch.cat([functional.normalize(net(part) + net(part.flip(3)))
-                                for part in map(symmetric, images.split(250))]).double().numpy()
-    distances = ((embeddings[::2] - embeddings[1::2]) ** 2).sum(axis=1)
-    mean, std = accuracy_of_folds(distances, same)
-    return {"accuracy": mean, "std": std, "tar_at_1e-2": true_accept_rate(distances, same, 1e-2),
-            "tar_at_1e-3": true_accept_rate(distances, same, 1e-3)}
 
 
 def train(recipe, seed, images, labels, progress=lambda text: None):

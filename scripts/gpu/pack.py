@@ -62,7 +62,8 @@ def strip(source, target):
 
 def sources():
     """Files of the checkout that are carried, as they are."""
-    yield from ("scripts/gpu_check", "bench/peers/torch_lenet.py", "bench/peers/torch_steps.py", "docs/all-reduce.md", "LICENSE")
+    yield from ("scripts/gpu_check", "bench/peers/torch_faces.py", "bench/peers/torch_lenet.py", "bench/peers/torch_steps.py",
+               "docs/all-reduce.md", "LICENSE")
     for folder, pattern in (("scripts/gpu", "**/*.py"), ("tests/testdata", "**/*")):
         yield from (str(path.relative_to(ROOT)) for path in sorted((ROOT / folder).glob(pattern)) if path.is_file())
 
