@@ -4,10 +4,7 @@
 //               first pass alone (Flip::none)
 //   XNorm       the mean length of the outputs, of both passes
 //
-// The pairs are cut into passes of a fixed size, of which rank i runs each that is i mod the number
-// of ranks. Each pair's distance and lengths have slots of their own in a vector that is summed
-// over the ranks at the end. So every pair counts once, a rank without pairs has only zeros to add,
-// and the figures have the same bits for any number of ranks.
+// How the work is shared: train/verification/pairs_share.h.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +18,10 @@
 #include "data/pairs.h"
 #include "train/files/model_info.h"
 #include "train/recipe/options.h"
-#include "train/verification/figures.h"
+#include "train/verification/pairs_share.h"
+#include "train/verification/verified.h"
 
 namespace ringlet::train {
-
-enum class Flip : std::uint8_t { sum, none };
 
 struct VerifyOptions {
   Flip flip = Flip::sum;
@@ -33,14 +29,6 @@ struct VerifyOptions {
   StopRequest stop_requested{};  ///< asked once a pass, on each rank; then Stopped is thrown
   /// Told by rank 0's process how many of its pairs are done.
   std::function<void(std::int64_t done, std::int64_t total)> progress{};
-};
-
-struct Verified {
-  std::string name;  ///< of the pairs
-  VerificationFigures figures;
-  double mean_length = 0;            ///< XNorm
-  std::int64_t zero_embeddings = 0;  ///< without a length, of 2 a pair: like none, and none alike
-  std::vector<double> distances{};
 };
 
 /// Of each of `sets`. The model in `file`, which is there for every process, holds what `info`

@@ -9,6 +9,7 @@
 #include "app/cli/outputs.h"
 #include "app/cli/signals.h"
 #include "base/processors.h"
+#include "data/image_folder.h"
 #include "data/open_dataset.h"
 #include "train/files/pixel_cache.h"
 #include "train/recipe/models.h"
@@ -40,6 +41,7 @@ void require_for_data(const std::string& flag, const std::string& data) {
 void require_for_photographs(const RawFlags& flags, const train::TrainOptions& options) {
   const std::string& data = options.recipe.data;
   if (data::is_picture_folder(data)) return;
+  if (!options.recipe.verify.empty() && data::has_identity_folders(data)) return;
   const auto refuse = [&](bool given, const std::string& flag) {
     if (!given) return;
     throw UsageError(fmt::format(
@@ -142,6 +144,7 @@ data::Splits open_data(const RawFlags& flags, const train::TrainOptions& options
                           .pictures = static_cast<const data::PictureSpec&>(options.recipe),
                           .skip_broken = options.skip_broken,
                           .only_test = options.only_test,
+                          .train_alone = !options.recipe.verify.empty(),
                           .stop_requested = stop_noted}),
       flags.cache, options.recipe);
 }

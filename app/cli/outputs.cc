@@ -12,6 +12,7 @@
 #include "data/record_dataset.h"
 #include "train/files/state.h"
 #include "train/telemetry/metrics.h"
+#include "train/telemetry/verification_files.h"
 
 namespace ringlet::app {
 
@@ -20,8 +21,10 @@ namespace {
 namespace fs = std::filesystem;
 
 /// What a run writes into its folder.
-constexpr std::array kRunFiles{"state",    train::kStateBefore, "model.safetensors", "config.toml",
-                               "run.json", "metrics.jsonl",     "epochs.csv"};
+constexpr std::array kRunFiles{
+    "state",         train::kStateBefore,  train::kBestFolder, "model.safetensors",
+    "config.toml",   "run.json",           "metrics.jsonl",    "epochs.csv",
+    train::kRocFile, train::kDistancesFile};
 constexpr std::array kStateFiles{"model.safetensors", "optimizer.safetensors", "state.json"};
 
 /// Whether the name is taken, be it by a link that leads nowhere.

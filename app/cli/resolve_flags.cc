@@ -87,13 +87,13 @@ train::TrainOptions with_recipe(const RawFlags& flags, const train::Recipe& reci
   return options;
 }
 
-/// A run notes its recipe as JSON, which is UTF-8; a folder's name need not be.
-void require_utf8(const std::string& data) {
+/// A run notes its recipe as JSON, which is UTF-8; the name of a folder or file need not be.
+void require_utf8(const char* flag, const char* of, const std::string& name) {
   try {
-    (void)nlohmann::json(data).dump();
+    (void)nlohmann::json(name).dump();
   } catch (const nlohmann::json::exception&) {
-    throw UsageError(
-        "--data: the folder's name is not UTF-8, as a run's notes have to be; rename it");
+    throw UsageError(fmt::format(
+        "{}: the {} name is not UTF-8, as a run's notes have to be; rename it", flag, of));
   }
 }
 
@@ -125,7 +125,7 @@ FlagValues values_of(const train::TrainOptions& options) {
   for (const auto& row : table.rows()) {
     const train::OptionValue value = row.get(options.recipe);
     std::string text = train::text_of(value);
-    if (row.leaves_open(value)) continue;  // whatever the data have
+    if (row.leaves_open(value) || text.empty()) continue;  // whatever the data have, or nothing
     if (row.is_switch() && row.form == train::Switch::off) {
       text = std::get<bool>(value) ? "false" : "true";
     }
@@ -144,7 +144,8 @@ train::TrainOptions resolve(const RawFlags& flags) {
     train::choose_optimizer(recipe, given_or(flags, "optimizer", recipe.optimizer));
     train::recipe_options().set(recipe, given);
   });
-  require_utf8(recipe.data);
+  require_utf8("--data", "folder's", recipe.data);
+  require_utf8("--verify", "file's", recipe.verify);
   return with_recipe(flags, recipe);
 }
 
@@ -177,6 +178,7 @@ train::TrainOptions resolve(const RawFlags& flags, const train::Recipe& saved,
                     "out, or start anew with --init MODEL",
                     fmt::join(contradictions, ", ")));
   }
+  require_utf8("--verify", "file's", goes_on.verify);
   return with_recipe(flags, goes_on);
 }
 

@@ -10,6 +10,7 @@
 #include "app/cli/error_exit.h"
 #include "app/cli/outputs.h"
 #include "app/cli/processes.h"
+#include "app/cli/usage.h"
 #include "app/commands/checkpoint.h"
 #include "app/commands/former_run.h"
 #include "base/files/atomic_file.h"
@@ -62,6 +63,7 @@ void RunClaim::resumed(const train::Files& files) {
   if ((resumes_by_itself_ || goes_on(files)) && fs::is_directory(run)) {
     lock_ = std::make_unique<train::RunLock>(run);
     AtomicDirectory::recover(run / "state");
+    AtomicDirectory::recover(run / train::kBestFolder);
   } else {
     train::RunLock::require_free(run);
   }
@@ -73,6 +75,8 @@ void RunClaim::outputs(const train::TrainOptions& options, int processes) {
   outputs.reads("--init", train::model_file_of(files.init));
   outputs.reads("--init-centres", train::centres_file_of(files.init_centres));
   outputs.reads_data(options);
+  const auto pairs = checked([&] { return train::verify_files(options.recipe); });
+  for (const fs::path& file : pairs) outputs.reads("--verify", file);
   if (!goes_on(files)) outputs.reads_run("--resume", files.resume);
   for (int process = 0; process < processes && !files.trace.empty(); ++process) {
     outputs.writes("--trace", file_of_process(files.trace, process));

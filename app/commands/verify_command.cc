@@ -42,10 +42,6 @@ std::string five_digits(const std::optional<double>& share) {
   return share ? fmt::format("{:.5f}", *share) : "-";
 }
 
-std::string in_words(const train::FoldedAccuracy& accuracy) {
-  return fmt::format("{:.5f}+-{:.5f}", accuracy.mean, accuracy.deviation);
-}
-
 void print_words(const train::Verified& set) {
   const train::VerificationFigures& figures = set.figures;
   fmt::print("{}  {} pairs, {} of the same identity\n", on_one_line(set.name), figures.pairs,
@@ -80,17 +76,6 @@ nlohmann::json to_json(const train::Verified& set) {
           {"zero_embeddings", set.zero_embeddings}};
 }
 
-std::string roc_table(const std::vector<train::Verified>& sets) {
-  std::string text = "set,threshold,false_accept_rate,true_accept_rate\n";
-  for (const train::Verified& set : sets) {
-    for (const train::RocPoint& point : set.figures.roc) {
-      text += fmt::format("{},{},{},{}\n", on_one_line(set.name), point.threshold,
-                          point.false_accepts, point.true_accepts);
-    }
-  }
-  return text;
-}
-
 void tell(const VerifyFlags& flags, const Checkpoint& checkpoint, const train::ModelInfo& info,
           const std::vector<train::Verified>& sets) {
   for (const train::Verified& set : sets) {
@@ -98,7 +83,7 @@ void tell(const VerifyFlags& flags, const Checkpoint& checkpoint, const train::M
     print_warning(fmt::format("{}: {} of {} embeddings have no length; such a one is like no other",
                               set.name, set.zero_embeddings, 2 * set.figures.pairs));
   }
-  if (!flags.out.empty()) write_file_atomically(flags.out / "roc.csv", roc_table(sets));
+  if (!flags.out.empty()) write_file_atomically(flags.out / "roc.csv", train::roc_table(sets));
   if (flags.json) {
     nlohmann::json document{{"model", checkpoint.file.string()},
                             {"flip", flags.flip == train::Flip::sum ? "sum" : "none"},

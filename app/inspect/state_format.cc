@@ -7,6 +7,7 @@
 #include "app/inspect/format.h"
 #include "app/inspect/parts.h"
 #include "base/files/atomic_file.h"
+#include "train/files/centres.h"
 #include "train/files/recipe_json.h"
 #include "train/files/state_json.h"
 
@@ -32,6 +33,7 @@ struct Weights {
     try {
       model = summarised("model.safetensors");
       optimizer = summarised("optimizer.safetensors");
+      if (sums.contains(train::kCentresFile)) add_centres(summarised(train::kCentresFile));
     } catch (const FileError& error) {
       problem = error.what();
       return;
@@ -45,6 +47,14 @@ struct Weights {
   }
 
  private:
+  /// Under the names that they have for the optimiser.
+  void add_centres(std::vector<TensorSummary> centres) {
+    for (TensorSummary& tensor : centres) {
+      tensor.spec.name = "centres." + tensor.spec.name;
+      model.push_back(std::move(tensor));
+    }
+  }
+
   /// Every tensor of the optimiser's belongs to a weight of its name, type and shape. Where there
   /// are several for a weight, their names are "ARENA/WEIGHT".
   void find_weight_of(const train::TensorSpec& tensor) {
@@ -108,6 +118,14 @@ void add_state(Document& document, const fs::path& folder) {
     add("their loss", {});
   }
   add("epoch waits for its test", progress.untested.has_value());
+  if (progress.unverified || !progress.best.empty()) {
+    add("step waits for its verification", progress.unverified);
+  }
+  Table best{"best on pairs", {"set", "accuracy", "step"}, {}};
+  for (const train::BestVerification& of : progress.best) {
+    best.rows.push_back({of.set, {of.accuracy, Form::share}, of.step});
+  }
+  if (!best.rows.empty()) document.tables.push_back(std::move(best));
   if (state.loss_scale) {
     add("loss scale", state.loss_scale->scale);
     add("skipped steps", state.loss_scale->skips);

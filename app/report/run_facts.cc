@@ -111,4 +111,13 @@ std::vector<RunFacts::Sum> RunFacts::sums() const {
   return sums;
 }
 
+std::vector<RunFacts::Set> RunFacts::verification_sets() const {
+  std::vector<Set> sets;
+  for (const json& set : list("/verification")) {
+    if (!set.is_object()) continue;
+    sets.push_back({text_at(set, "/name"), text_at(set, "/file"), text_at(set, "/hash")});
+  }
+  return sets;
+}
+
 }  // namespace ringlet::app::report

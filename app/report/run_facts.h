@@ -37,6 +37,12 @@ class RunFacts {
   };
   std::vector<Sum> sums() const;
 
+  /// A set of pairs that the run was measured on.
+  struct Set {
+    std::string name, file, hash;
+  };
+  std::vector<Set> verification_sets() const;
+
  private:
   /// An empty list where there is none.
   const nlohmann::json& list(const char* path) const;

@@ -26,6 +26,12 @@ Html heading(const std::vector<RunFolder>& runs);
 /// train-loss, epoch-loss, test-accuracy, learning-rate, grad-norm and speed.
 Html curves_section(const std::vector<RunFolder>& runs);
 
+/// The pairs that runs were verified on: accuracy by step; of the last verification the ROC, the
+/// distances of same and different pairs, and the pictures of those that are wrong by most. Plots
+/// with the ids verification-accuracy, verification-roc and verification-distances-N; "" where no
+/// run has verified.
+Html verification_section(const std::vector<RunFolder>& runs);
+
 /// Where the seconds of training went, by epoch for one run, by run for several: bars with the id
 /// time.
 Html time_section(const std::vector<RunFolder>& runs);

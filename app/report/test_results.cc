@@ -9,6 +9,7 @@
 
 #include "base/files/atomic_file.h"
 #include "base/processors.h"
+#include "data/image_folder.h"
 #include "data/open_dataset.h"
 #include "data/renumbered_dataset.h"
 #include "train/files/model_info.h"
@@ -46,9 +47,12 @@ data::Splits data_of(const RunFolder& run, const std::string& data_dir, const St
   const std::string name = current_data(run, data_dir);
   data::OpenOptions options{.directory = data_dir.empty() ? directory_of(facts) : data_dir,
                             .allow_unseen_targets = true,  // as the run has allowed them
+                            .train_alone = run.recipe && !run.recipe->verify.empty(),
                             .stop_requested = stop};
   const auto model = run.weights ? train::read_model_info(*run.weights) : std::nullopt;
-  if (model && data::is_picture_folder(name)) {
+  const bool has_pictures =
+      data::is_picture_folder(name) || (options.train_alone && data::has_identity_folders(name));
+  if (model && has_pictures) {
     options.pictures.image_size = model->height;
     options.pictures.exif = model->exif;
     options.skip_broken = model->skip_broken;

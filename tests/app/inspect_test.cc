@@ -218,6 +218,20 @@ TEST_F(Inspect, SaysWhetherAnEpochIsYetToBeTested) {
   }
 }
 
+TEST_F(Inspect, TellsTheBestVerification) {
+  write_state({1, 2});
+  EXPECT_FALSE(found("").contains("best_on_pairs"));
+  EXPECT_FALSE(found("").contains("step_waits_for_its_verification"));
+  train::StateJson state{{}, {.step = 7}, 5};
+  state.progress.best = {{"lfw", 0.75, 4}, {"cfp", 0.5, 7}};
+  testing::write_file(folder_ / "state/state.json", train::format_state_json(state));
+  const auto json = found("state");
+  EXPECT_EQ(json["step_waits_for_its_verification"], false);
+  EXPECT_EQ(json["best_on_pairs"][0]["set"], "lfw");
+  EXPECT_EQ(json["best_on_pairs"][0]["accuracy"], 0.75);
+  EXPECT_EQ(json["best_on_pairs"][1]["step"], 7);
+}
+
 TEST_F(Inspect, AddsUpATrace) {
   testing::write_file(folder_ / "t", R"({"traceEvents":[
 {"name":"fwd","cat":"kernel","ph":"X","ts":0,"dur":60,"pid":0,"tid":1},

@@ -4,6 +4,7 @@
 
 #include <csignal>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "tests/cli/program.h"
 #include "tests/support/files.h"
@@ -113,6 +114,113 @@ TEST_F(Faces, AreVerifiedAlikeOnAnyNumberOfRanks) {
   }
   EXPECT_NE(verify({"--json", "--flip", "none"}).out, one.out);
   EXPECT_TRUE(fails_with(2, ringlet({"verify", "--checkpoint", path("run")}), {"PAIRS"}));
+}
+
+/// The lines of a verification.
+std::vector<std::string> verified_in(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) {
+    if (line.starts_with("[")) lines.push_back(line);
+  }
+  return lines;
+}
+
+TEST_F(Faces, AreVerifiedWhileARunTrains) {
+  write_file(path("set.bin"), set_of(40));
+  write_file(path("few.bin"), set_of(3));
+  const std::string sets = path("set.bin") + "," + path("few.bin");
+  const auto train = [&](const char* out, const Arguments& more) {
+    return ringlet(quick_train(Arguments{"--out", path(out), "--exact"} + more));
+  };
+  const Outcome one = train("one", {"--verify", sets, "--verify-every", "2"});
+  ASSERT_TRUE(succeeds(one));
+  const std::vector<std::string> lines = verified_in(one.out);
+  ASSERT_EQ(lines.size(), 12U);  // of two sets, twice
+  EXPECT_TRUE(lines[0].starts_with("[set][2]XNorm: ")) << lines[0];
+  EXPECT_TRUE(lines[4].starts_with("[few][2]Accuracy-Flip: 0.")) << lines[4];
+  EXPECT_TRUE(lines[8].starts_with("[set][4]Accuracy-Highest: 0.")) << lines[8];
+  EXPECT_TRUE(holds(one.out, {"pairs     set (40 pairs), few (3 pairs), every 2 steps"}));
+  EXPECT_TRUE(holds(read_file(path("one/metrics.jsonl")), {R"("set":"few")"}));
+  EXPECT_TRUE(holds(read_file(path("one/roc.csv")), {"\nset,0,0,0\n", "\nfew,0,0,0\n"}));
+  EXPECT_TRUE(holds(read_file(path("one/distances.csv")), {"\nset,39,0,", "\nfew,2,1,"}));
+
+  const Outcome two = train("two", {"--verify", sets, "--verify-every", "2", "--processes", "2"});
+  EXPECT_EQ(verified_in(two.out), lines) << two.err;
+  ASSERT_TRUE(succeeds(train("none", {})));
+  for (const char* name : {"two", "none"}) {
+    EXPECT_EQ(read_file(path(name) + "/model.safetensors"),
+              read_file(path("one/model.safetensors")))
+        << name;
+  }
+  EXPECT_TRUE(fs::exists(path("one/best/model.safetensors")));
+  EXPECT_FALSE(fs::exists(path("none/best")));
+  const Outcome best = ringlet({"verify", "--checkpoint", path("one/best"), path("set.bin")});
+  EXPECT_TRUE(succeeds(best));
+
+  const Outcome page = ringlet({"report", path("one"), "--out", path("page.html")});
+  EXPECT_TRUE(succeeds(page));
+  EXPECT_TRUE(holds(read_file(path("page.html")),
+                    {"<h2>Verification</h2>", "id=\"verification-accuracy\"",
+                     "id=\"verification-roc\"", "id=\"verification-distances-2\"",
+                     "id=\"wrong-pairs-1\">\n<figure><span class=\"two\"><img "
+                     "src=\"data:image/png;base64,"}));
+
+  // Stopped and gone on with, the pairs need not be named again; they may be others.
+  ASSERT_TRUE(succeeds(train("part", {"--verify", sets, "--max-steps", "2"})));
+  const Outcome rest = ringlet({"train", "--resume", path("part")});
+  ASSERT_TRUE(succeeds(rest));
+  EXPECT_EQ(verified_in(rest.out).size(), 6U) << rest.out;
+  EXPECT_EQ(read_file(path("part/model.safetensors")), read_file(path("one/model.safetensors")));
+  fs::remove(path("few.bin"));
+  EXPECT_TRUE(fails_with(1, ringlet({"train", "--resume", path("part")}),
+                         {"few.bin', which is not here; say with --verify where they are now"}));
+  EXPECT_TRUE(succeeds(ringlet({"train", "--resume", path("part"), "--verify", path("set.bin")})));
+
+  // What another run has left is not taken for this one's.
+  ASSERT_TRUE(fails_with(2, train("one", {}), {"holds another run"}));
+  ASSERT_TRUE(succeeds(train("one", {"--force"})));
+  for (const char* name : {"one/best", "one/roc.csv", "one/distances.csv"}) {
+    EXPECT_FALSE(fs::exists(path(name))) << name;
+  }
+}
+
+TEST_F(Faces, HaveStatesThatAreKnownToBeWhole) {
+  ASSERT_TRUE(succeeds(
+      ringlet(quick_train({"--out", path("run"), "--loss", "arcface", "--embedding-size", "4"}))));
+  const auto json = nlohmann::json::parse(ringlet({"inspect", path("run/state"), "--json"}).out);
+  EXPECT_EQ(json[0]["can_be_resumed"], true) << json[0];
+}
+
+TEST_F(Faces, OfAFileThatIsRefusedNoRunBegins) {
+  write_file(path("cut.bin"), set_of(3).substr(0, 900));
+  for (const char* name : {"none.bin", "cut.bin"}) {
+    const Outcome refused = ringlet(quick_train({"--out", path("run"), "--verify", path(name)}));
+    EXPECT_TRUE(fails_with(1, refused, {name}));
+    EXPECT_FALSE(fs::exists(path("run/metrics.jsonl")));
+  }
+  EXPECT_TRUE(fails_with(2, ringlet(quick_train({"--out", path("run"), "--verify-every", "5"})),
+                         {"--verify-every: is for --verify"}));
+}
+
+TEST_F(Faces, AreLearntFromIdentitiesAloneWherePairsMeasure) {
+  for (int identity = 0; identity < 3; ++identity) {
+    const fs::path folder = path("faces") + "/" + std::to_string(identity);
+    fs::create_directories(folder);
+    for (int i = 0; i < 4; ++i) {
+      write_file(folder / (std::to_string(i) + ".pgm"), picture(identity * 4 + i));
+    }
+  }
+  write_file(path("set.bin"), set_of(10));
+  const Arguments train{"train", "--model", "mlp", "--data", path("faces"), "--epochs", "1"};
+  EXPECT_TRUE(fails_with(1, ringlet(train + Arguments{"--no-out"}), {"faces"}));
+  const Outcome verified =
+      ringlet(train + Arguments{"--loss", "arcface", "--embedding-size", "4", "--image-size", "8",
+                                "--verify", path("set.bin"), "--out", path("run")});
+  EXPECT_EQ(verified.code, 0) << verified.err;
+  EXPECT_TRUE(holds(verified.err, {"the test is on 12 of the training pictures"}));
+  EXPECT_EQ(ringlet({"train", "--resume", path("run")}).code, 0);
+  EXPECT_EQ(verified_in(verified.out).size(), 3U);
 }
 
 }  // namespace

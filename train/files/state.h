@@ -2,6 +2,7 @@
 //
 //   OUT/centres.safetensors the centres of a loss with a margin (centres.h)
 //   OUT/model.safetensors   weights and buffers alone, in PyTorch's names and layouts
+//   OUT/best/               the model, and the centres, of the best verification
 //   OUT/state.before/       the state before this one, of the same run
 //   OUT/state/              replaced as one, so that there is always a whole one:
 //     model.safetensors       the same for the moment of saving
@@ -48,6 +49,7 @@ struct HostState {
 };
 
 inline constexpr const char* kStateBefore = "state.before";     ///< in OUT
+inline constexpr const char* kBestFolder = "best";              ///< in OUT
 inline constexpr const char* kModelFile = "model.safetensors";  ///< in OUT and in a state
 inline constexpr const char* kOptimizerFile = "optimizer.safetensors";
 

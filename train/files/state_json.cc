@@ -83,6 +83,33 @@ EndedEpoch read_ended_epoch(const nlohmann::json& json) {
   return epoch;
 }
 
+nlohmann::json to_json(const std::vector<BestVerification>& best) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const BestVerification& of : best) {
+    list.push_back({{"set", of.set}, {"accuracy", of.accuracy}, {"step", of.step}});
+  }
+  return list;
+}
+
+std::vector<BestVerification> read_best(const nlohmann::json& json) {
+  if (!json.is_array()) throw std::runtime_error("'best' is no list");
+  std::vector<BestVerification> best;
+  for (const nlohmann::json& entry : json) {
+    BestVerification& of = best.emplace_back();
+    read_field(entry, "set", of.set);
+    read_field(entry, "accuracy", of.accuracy);
+    read_field(entry, "step", of.step);
+  }
+  return best;
+}
+
+void require_possible(const std::string& source, const BestVerification& best) {
+  if (best.accuracy >= 0 && best.accuracy <= 1 && best.step >= 0) return;
+  throw FileError(
+      fmt::format("{} has an accuracy of {} after step {}, which no run has; the file is damaged",
+                  source, best.accuracy, best.step));
+}
+
 /// The counts are f32 on the device, which has every whole number up to here.
 void require_possible(const std::string& source, const LossScaleState& state) {
   constexpr std::int64_t kMost = 1 << 24;
@@ -130,6 +157,8 @@ std::string format_state_json(const StateJson& state) {
                          {"data_hash", state.data_hash},
                          {"recipe", to_json(state.recipe)}};
   if (state.progress.untested) json["untested"] = to_json(*state.progress.untested);
+  if (state.progress.unverified) json["unverified"] = true;
+  if (!state.progress.best.empty()) json["best"] = to_json(state.progress.best);
   if (state.loss_scale) {
     const LossScaleState& scale = *state.loss_scale;
     json["loss_scale"] = {{"scale", scale.scale},
@@ -154,6 +183,8 @@ StateJson parse_state_json(const std::string& source, std::string_view text) {
     read_field(json, "epoch_samples", state.progress.epoch_samples);
     read_field(json, "data_hash", state.data_hash);
     if (json.contains("untested")) state.progress.untested = read_ended_epoch(json["untested"]);
+    if (json.contains("unverified")) read_field(json, "unverified", state.progress.unverified);
+    if (json.contains("best")) state.progress.best = read_best(json["best"]);
     if (json.contains("loss_scale")) state.loss_scale = read_loss_scale(json["loss_scale"]);
     if (json.contains(kSums)) state.sums = json[kSums].get<FileSums>();
     if (!json.contains("recipe")) throw std::runtime_error("'recipe' is missing");
@@ -161,6 +192,7 @@ StateJson parse_state_json(const std::string& source, std::string_view text) {
     throw FileError(source + " does not hold a state (" + error.what() + "); the file is damaged");
   }
   require_possible(source, state.progress);
+  for (const BestVerification& best : state.progress.best) require_possible(source, best);
   if (state.loss_scale) require_possible(source, *state.loss_scale);
   state.recipe = recipe_from_json(json["recipe"], source);
   if (json.contains(kSums)) check_own_sum(source, json, state.sums);

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "train/files/phase_seconds.h"
 #include "train/recipe/options.h"
@@ -22,6 +23,14 @@ struct EndedEpoch {
   bool operator==(const EndedEpoch&) const = default;
 };
 
+/// The best that a run has reached on a set of pairs.
+struct BestVerification {
+  std::string set;  ///< its name
+  double accuracy = 0;
+  std::int64_t step = 0;  ///< after which
+  bool operator==(const BestVerification&) const = default;
+};
+
 /// How far a run has come. Sums are those of the epoch that is under way.
 struct Progress {
   std::int64_t step = 0;  ///< optimiser steps done
@@ -30,6 +39,9 @@ struct Progress {
   /// There from an epoch's last step to the end of its evaluation, with which a run that was ended
   /// in between begins.
   std::optional<EndedEpoch> untested{};
+  /// The same of a verification that is due after this step.
+  bool unverified = false;
+  std::vector<BestVerification> best{};  ///< of each set of pairs, in the order of --verify
 };
 
 /// The scale of the loss under f16, and what it depends on (kernels/loss_scale.h).

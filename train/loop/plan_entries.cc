@@ -21,6 +21,10 @@ std::vector<std::pair<std::string, std::string>> plan_entries(const RunSetup& se
     const auto hash = hash_bytes(setup.weights.data(), setup.weights.size() * sizeof(float));
     entries.emplace_back("the samples' weights", fmt::format("hash {:016x}", hash));
   }
+  for (const VerificationSet& set : setup.verification) {
+    entries.emplace_back("--verify " + set.name, fmt::format("{} pairs, hash {:016x}",
+                                                             set.pairs->size(), set.pairs->hash()));
+  }
   entries.insert(entries.end(), setup.recipe_entries.begin(), setup.recipe_entries.end());
   entries.emplace_back("steps", fmt::format("{} to {} of {}", setup.first_step, setup.last_step,
                                             setup.planned_steps));

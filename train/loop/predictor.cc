@@ -12,6 +12,7 @@
 #include "nn/cast.h"
 #include "nn/plan.h"
 #include "train/batches/batch_source.h"
+#include "train/loop/as_rows.h"
 #include "train/loop/replica.h"
 #include "train/recipe/models.h"
 #include "train/recipe/precision_support.h"
@@ -60,22 +61,6 @@ std::int64_t numbers_of(const nn::BatchSpec& batch) {
     if (tensor.dtype == DType::f32 && !tensor.constant) numbers += tensor.shape.count_per_sample();
   }
   return numbers;
-}
-
-/// The stored values of outputs [n, K] as rows.
-std::vector<float> as_rows(const std::vector<float>& stored, Layout layout, std::int64_t samples,
-                           std::int64_t outputs) {
-  std::vector<float> rows;
-  rows.reserve(static_cast<std::size_t>(samples * outputs));
-  for (std::int64_t n = 0; n < samples; ++n) {
-    for (std::int64_t k = 0; k < outputs; ++k) {
-      const std::int64_t at = layout == Layout::lanes
-                                  ? (n / kLanes * outputs + k) * kLanes + n % kLanes
-                                  : n * outputs + k;
-      rows.push_back(stored[static_cast<std::size_t>(at)]);
-    }
-  }
-  return rows;
 }
 
 }  // namespace
@@ -184,10 +169,8 @@ std::vector<float> Predictor::run_pass(const data::Dataset& dataset, const data:
     const data::Field& field = dataset.fields()[i];
     add(field.name, batch.fields[i], batch_shape(field, n), Layout::nchw);
   }
-  const ConstView y = nn::cast(task_->output(*tape_, *model_, named), DType::f32).value();
-  std::vector<float> stored(static_cast<std::size_t>(y.storage()));
-  copy_to_host(device_.compute(), y, stored.data());
-  return as_rows(stored, y.layout(), n, y.shape().count_per_sample());
+  return as_rows(device_.compute(),
+                 nn::cast(task_->output(*tape_, *model_, named), DType::f32).value());
 }
 
 }  // namespace ringlet::train

@@ -6,6 +6,7 @@
 #include "base/memory_limits.h"
 #include "kernels/elementwise.h"
 #include "kernels/host_copy.h"
+#include "nn/cast.h"
 
 namespace ringlet::train {
 
@@ -64,9 +65,11 @@ Replica::Replica(Device& device, const ReplicaSpec& spec, Allocator* gradients_f
   const auto evaluation =
       nn::plan_evaluation(registry_, dry_batch_of(device, spec, spec.max_eval_batch),
                           pass_of(*task_, *model_, false), spec.fuse);
+  const std::int64_t answer = spec.max_answer_batch > 0 ? plan_answer() : 0;
   parameters_ = std::make_unique<nn::Parameters>(device, registry_, plan_, spec.gradient_arenas,
                                                  gradients_from);
-  activations_ = std::make_unique<Arena>(device, std::max(plan_.activation_bytes, evaluation));
+  activations_ =
+      std::make_unique<Arena>(device, std::max({plan_.activation_bytes, evaluation, answer}));
   tape_ = std::make_unique<nn::Tape>(device, *activations_, registry_.parameters);
   const std::vector<float> constants = task_->constants();
   if (constants.empty()) return;
@@ -102,8 +105,8 @@ bool Replica::stands_in() const {
   return false;
 }
 
-void Replica::run_forward(const data::Batch& batch, bool training, ConstView position,
-                          const nn::BatchShare& share, const View& losses, const View& numbers) {
+void Replica::begin_pass(const data::Batch& batch, bool training, ConstView position,
+                         const nn::BatchShare& share) {
   tape_->begin({.training = training,
                 .seed = spec_.recipe.seed,
                 .epoch = batch.request.epoch,
@@ -116,7 +119,27 @@ void Replica::run_forward(const data::Batch& batch, bool training, ConstView pos
                 .epochs = epochs_});
   parameters_->narrow_values(device_.compute());
   batch_ = on_tape(batch);
+}
+
+void Replica::run_forward(const data::Batch& batch, bool training, ConstView position,
+                          const nn::BatchShare& share, const View& losses, const View& numbers) {
+  begin_pass(batch, training, position, share);
   loss_ = task_->run({*tape_, *model_, batch_, training, losses, numbers});
+}
+
+ConstView Replica::answer(const data::Batch& batch) {
+  begin_pass(batch, false, {}, {});
+  return nn::cast(task_->output(*tape_, *model_, batch_), DType::f32).value();
+}
+
+/// Bytes of activations.
+std::int64_t Replica::plan_answer() {
+  return nn::plan_evaluation(
+      registry_, dry_batch_of(device_, spec_, spec_.max_answer_batch),
+      [this](nn::Tape& tape, const nn::Batch& batch) {
+        return nn::cast(task_->output(tape, *model_, batch), DType::f32);
+      },
+      spec_.fuse);
 }
 
 nn::Batch Replica::on_tape(const data::Batch& batch) {
@@ -171,6 +194,12 @@ void Replica::rehearse_evaluation(std::int64_t samples) {
   const Tensor loss(device_, {1}), numbers(device_, {metric.numbers}, metric.dtype);
   fill(device_.compute(), 0, numbers);
   evaluate(blank.batch, loss, numbers);
+  device_.compute().synchronize();
+}
+
+void Replica::rehearse_answer(std::int64_t samples) {
+  const BlankBatch blank(device_, batch_spec_, samples);
+  (void)answer(blank.batch);
   device_.compute().synchronize();
 }
 

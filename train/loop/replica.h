@@ -64,14 +64,23 @@ class Replica {
   /// The same without samples, where rows are cut: for the other ranks.
   void evaluate_nothing();
 
+  /// Forward in evaluation mode up to the model's answer: f32 [n, K], on the tape until the next
+  /// pass. `batch` has images, and ReplicaSpec::max_answer_batch of them at most.
+  ConstView answer(const data::Batch& batch);
+  /// Runs that for `samples`, on zeros.
+  void rehearse_answer(std::int64_t samples);
+
   const Task& task() const { return *task_; }
 
  private:
   /// A batch of zeros. With its targets, all 0, it is a legal one.
   struct BlankBatch;
 
+  std::int64_t plan_answer();
   bool stands_in() const;
   void make_stand_in();
+  void begin_pass(const data::Batch& batch, bool training, ConstView position,
+                  const nn::BatchShare& share);
   nn::Batch on_tape(const data::Batch& batch);
   void run_forward(const data::Batch& batch, bool training, ConstView position,
                    const nn::BatchShare& share = {}, const View& losses = {},

@@ -1,5 +1,7 @@
 #include "train/loop/run_reporter.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/error.h"
@@ -14,6 +16,17 @@ std::vector<RunListener*> none_of_them_null(std::span<RunListener* const> listen
     require(listener != nullptr, "train", "a listener is null; leave it out");
   }
   return {listeners.begin(), listeners.end()};
+}
+
+/// "lfw (6000 pairs), pairs (300 pairs), every 2000 steps"
+std::string verification_in_words(const RunSetup& setup) {
+  std::string text;
+  for (const VerificationSet& set : setup.verification) {
+    text += fmt::format("{} ({} pairs), ", set.name, set.pairs->size());
+  }
+  const int every = setup.options.recipe.verify_every;
+  if (text.empty() || every == 0) return text.empty() ? "" : text + "each epoch";
+  return text + (every == 1 ? "each step" : fmt::format("every {} steps", every));
 }
 
 }  // namespace
@@ -32,6 +45,7 @@ void RunReporter::started(const comm::Communicator& communicator, const nn::Plan
                      .plan = plan,
                      .buckets = buckets,
                      .data = setup_.data.train->description(),
+                     .verification = verification_in_words(setup_),
                      .steps_per_epoch = setup_.partition.steps_per_epoch(),
                      .planned_steps = setup_.planned_steps,
                      .first_step = setup_.first_step,
@@ -100,6 +114,16 @@ void RunReporter::epoch_done(const Progress& progress, const EndedEpoch& ended,
       .sync_share = ended.phases.sync / ended.seconds,
       .phases = ended.phases};
   for (RunListener* listener : listeners_) listener->epoch_done(report);
+}
+
+void RunReporter::verified(const Progress& progress, const std::vector<Verified>& sets,
+                           double seconds) {
+  const VerificationReport report{.epoch = setup_.partition.epoch_of(progress.step - 1) + 1,
+                                  .step = progress.step,
+                                  .sets = sets,
+                                  .best = progress.best,
+                                  .seconds = seconds};
+  for (RunListener* listener : listeners_) listener->verified(report);
 }
 
 void RunReporter::saved(const std::string& path) {

@@ -33,6 +33,7 @@ class RunReporter {
   /// The epoch's last step is done: what it took. Its clock stops here.
   EndedEpoch end_epoch(const PhaseSeconds& phases);
   void epoch_done(const Progress& progress, const EndedEpoch& ended, const Evaluation& test);
+  void verified(const Progress& progress, const std::vector<Verified>& sets, double seconds);
   void saved(const std::string& path);
   void ended(const GradientSync& sync);
 

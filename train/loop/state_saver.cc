@@ -1,7 +1,11 @@
 #include "train/loop/state_saver.h"
 
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
+#include "base/files/atomic_file.h"
+#include "base/files/posix_file.h"
 #include "train/files/centres.h"
 #include "train/loop/diagnose.h"
 #include "train/loop/on_rank_0.h"
@@ -41,6 +45,39 @@ void StateSaver::save(TrainStep& step, const Progress& progress, RunReporter& re
   on_rank_0(communicator_, device_, "saving", [&] {
     write(step.is_sharded() ? rows : step.download_state(), step, progress, reporter);
   });
+}
+
+void StateSaver::save_best(TrainStep& step, const Progress& progress) {
+  HostState rows;
+  communicator_.set_activity("saving");
+  if (step.is_sharded()) rows = step.download_state();
+  on_rank_0(communicator_, device_, "saving", [&] {
+    const HostState state = step.is_sharded() ? std::move(rows) : step.download_state();
+    const nn::Registry& registry = step.replica().parameters().registry();
+    require_finite(state, registry, progress.step);
+    AtomicDirectory folder(setup_.options.files.out / kBestFolder);
+    save_model(folder.path() / kModelFile, registry, state, setup_.model);
+    if (has_centres(registry)) {
+      save_centres(folder.path() / kCentresFile, registry, state, setup_.model);
+    }
+    folder.commit();
+  });
+}
+
+void StateSaver::bring_best() const {
+  namespace fs = std::filesystem;
+  const fs::path& out = setup_.options.files.out;
+  if (!setup_.resumed || out.empty() || goes_on_there(setup_)) return;
+  const fs::path former = setup_.resumed->folder.parent_path() / kBestFolder;
+  std::error_code error;
+  if (setup_.resumed->progress.best.empty() || !fs::is_directory(former, error)) return;
+  AtomicDirectory folder(out / kBestFolder);
+  for (const char* name : {kModelFile, kCentresFile}) {
+    if (!fs::exists(former / name, error)) continue;
+    fs::copy_file(former / name, folder.path() / name, fs::copy_options::overwrite_existing, error);
+    if (error) throw posix::file_error("write", folder.path() / name, error.value());
+  }
+  folder.commit();
 }
 
 /// Whether OUT/state is the state after `step`. The same on all ranks.

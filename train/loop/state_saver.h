@@ -25,8 +25,15 @@ class StateSaver {
   /// run that keeps files, with no step in flight.
   void save(TrainStep& step, const Progress& progress, RunReporter& reporter);
 
-  /// After the evaluation: where OUT/state is the state of this step, it says from now on that the
-  /// epoch was tested. Collective.
+  /// Writes the model of a verification that is the best so far to OUT/best, as one folder.
+  /// Collective. Throws as save() does.
+  void save_best(TrainStep& step, const Progress& progress);
+  /// Where the run goes on in another folder than before: takes OUT/best of that one along. On rank
+  /// 0, at the start.
+  void bring_best() const;
+
+  /// After an evaluation or a verification: where OUT/state is the state of this step, it says from
+  /// now on what was done. Collective.
   void note_tested(const Progress& progress);
 
  private:

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "base/stopwatch.h"
 #include "train/files/centres.h"
@@ -111,6 +112,7 @@ TrainLoop::TrainLoop(const RunSetup& setup, Device& device, comm::Communicator& 
             step_options(setup, communicator.rank(), reporter_.wants_grad_norm())),
       evaluator_(step_.replica(), communicator, setup.data.test, setup.loader,
                  setup.evaluation_batch, step_.axis()),
+      verifier_(step_.replica(), communicator, setup),
       saver_(setup, device, communicator),
       batches_(make_batch_source(
           device, setup.data.train, schedule_of(setup, communicator.rank()),
@@ -162,6 +164,7 @@ void TrainLoop::rehearse() {
   step_.rehearse_together(
       {.training = unit_sizes(setup_.partition, communicator_.rank(), step_.is_sharded()),
        .evaluation = evaluator_.pass_sizes(),
+       .answers = verifier_.pass_sizes(),
        .accumulates = setup_.partition.units(communicator_.rank()) > 1,
        .position = batches_->position()});
 }
@@ -186,14 +189,18 @@ void TrainLoop::load_start() {
                    *read);
     }
     if (read) step_.upload_state(*read);
+    saver_.bring_best();
   });
   step_.broadcast_state(read ? &*read : nullptr);
-  if (setup_.resumed) progress_ = setup_.resumed->progress;
+  if (!setup_.resumed) return;
+  progress_ = setup_.resumed->progress;
+  progress_.unverified = progress_.unverified && !setup_.verification.empty();
 }
 
 RunResult TrainLoop::run() {
   bool goes_on =
       !progress_.untested || test(*progress_.untested);  // the former run was ended there
+  if (progress_.unverified) goes_on = goes_on && verify();
   while (goes_on && progress_.step < setup_.last_step) goes_on = step();
   settle();
   const bool in_epoch = progress_.epoch_samples > 0;
@@ -367,14 +374,16 @@ void TrainLoop::report_settled() {
 void TrainLoop::after_step() {
   const bool epoch_end = progress_.step % setup_.partition.steps_per_epoch() == 0;
   const bool check = wants_check(epoch_end);
-  if (epoch_end || check || saver_.due(progress_.step) || stop_agreed_) {
+  const bool verifies = wants_verification();
+  if (epoch_end || check || verifies || saver_.due(progress_.step) || stop_agreed_) {
     settle();  // these want every number so far
   }
   if (check) check_replicas();
   const bool last = progress_.step == setup_.last_step;
   if (epoch_end) progress_.untested = reporter_.end_epoch(step_.phases());
+  progress_.unverified = verifies;
   save_if_due(stop_agreed_ && !last);  // before the test, which takes its time, and may fail
-  const bool tested = !epoch_end || test(*progress_.untested);
+  const bool tested = (!epoch_end || test(*progress_.untested)) && (!verifies || verify());
   result_.interrupted = !tested || (stop_agreed_ && !last);
   if (!result_.interrupted) return;
   save_if_due(true);
@@ -436,9 +445,53 @@ bool TrainLoop::test(const EndedEpoch& ended) {
   result_.test = *tested.result;
   reporter_.epoch_done(progress_, ended, result_.test);
   if (!progress_.untested) return true;  // the epoch goes on, in another run
-  progress_ = {.step = progress_.step};
+  progress_ = {.step = progress_.step, .unverified = progress_.unverified, .best = progress_.best};
   saver_.note_tested(progress_);
   return true;
+}
+
+bool TrainLoop::wants_verification() const {
+  if (setup_.verification.empty()) return false;
+  const std::int64_t every = setup_.options.recipe.verify_every;
+  const std::int64_t steps = every > 0 ? every : setup_.partition.steps_per_epoch();
+  return progress_.step % steps == 0 || progress_.step == setup_.last_step;
+}
+
+/// Measures on pairs, reports it, and keeps the best model. False where somebody asked to stop
+/// before the end, as test().
+bool TrainLoop::verify() {
+  communicator_.set_activity("verification");
+  const Stopwatch watch;
+  VerificationOutcome outcome = verifier_.run(progress_.step, setup_.stop_requested);
+  stop_agreed_ = stop_agreed_ || outcome.stop_wished;
+  if (outcome.failed) {
+    save_if_due(true);
+    end_with_failure(outcome.failure, "begins with this verification");
+  }
+  if (outcome.sets.empty()) return false;
+  if (note_best(outcome.sets) && !setup_.options.files.out.empty()) {
+    check_before_saving();
+    saver_.save_best(step_, progress_);
+  }
+  progress_.unverified = false;
+  reporter_.verified(progress_, outcome.sets, watch.seconds());
+  saver_.note_tested(progress_);
+  return true;
+}
+
+/// Whether the first set was never told so well.
+bool TrainLoop::note_best(const std::vector<Verified>& sets) {
+  std::vector<BestVerification> best;
+  bool first_is_new = false;
+  for (const Verified& set : sets) {
+    const auto former = std::ranges::find(progress_.best, set.name, &BestVerification::set);
+    const double accuracy = set.figures.grid.mean;
+    const bool is_new = former == progress_.best.end() || accuracy > former->accuracy;
+    if (best.empty()) first_is_new = is_new;
+    best.push_back(is_new ? BestVerification{set.name, accuracy, progress_.step} : *former);
+  }
+  progress_.best = std::move(best);
+  return first_is_new;
 }
 
 /// A rank could not read its samples: that one has the `failure`, the others none. What was learnt
@@ -459,8 +512,12 @@ void TrainLoop::end_with_failure(const std::exception_ptr& failure, std::string_
 
 void TrainLoop::save_if_due(bool at_end) {
   if (setup_.options.files.out.empty() || (!at_end && !saver_.due(progress_.step))) return;
-  if (setup_.options.execution.check_replicas != 0) check_replicas();
+  check_before_saving();
   saver_.save(step_, progress_, reporter_);
+}
+
+void TrainLoop::check_before_saving() {
+  if (setup_.options.execution.check_replicas != 0) check_replicas();
 }
 
 }  // namespace ringlet::train

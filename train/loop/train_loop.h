@@ -15,6 +15,7 @@
 #include "train/loop/state_saver.h"
 #include "train/loop/step_graphs.h"
 #include "train/loop/train_step.h"
+#include "train/loop/verifier.h"
 #include "train/reports/reports.h"
 #include "train/setup/run_setup.h"
 
@@ -83,7 +84,11 @@ class TrainLoop {
   void after_step();
   bool wants_check(bool epoch_end) const;
   void check_replicas();
+  void check_before_saving();
   bool test(const EndedEpoch& ended);
+  bool wants_verification() const;
+  bool verify();
+  bool note_best(const std::vector<Verified>& sets);
   void end_if_broken();
   [[noreturn]] void end_with_failure(const std::exception_ptr& failure, std::string_view resumed);
   void save_if_due(bool at_end);
@@ -94,6 +99,7 @@ class TrainLoop {
   RunReporter reporter_;
   TrainStep step_;
   Evaluator evaluator_;
+  Verifier verifier_;
   StateSaver saver_;
   std::unique_ptr<BatchSource> batches_;
   StepGraphs graphs_;

@@ -125,6 +125,7 @@ void TrainStep::rehearse(const Rehearsal& work) {
     if (axis_) axis_->begin_rehearsal(samples, most_evaluated_);
     replica_.rehearse_evaluation(samples);
   }
+  for (const std::int64_t samples : work.answers) replica_.rehearse_answer(samples);
   const nn::Parameters& parameters = replica_.parameters();
   if (scales_loss()) begin_loss_scale();
   measure_gradient(true);

@@ -49,6 +49,7 @@ struct TrainStepOptions {
 struct Rehearsal {
   std::vector<std::int64_t> training{};    ///< samples of forward and backward passes, above 0
   std::vector<std::int64_t> evaluation{};  ///< samples of passes in evaluation mode, above 0
+  std::vector<std::int64_t> answers{};     ///< of passes up to the model's answer
   bool accumulates = false;                ///< the gradients of several passes are added
   ConstView position{};                    ///< as add() will get it
 };

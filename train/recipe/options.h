@@ -22,6 +22,7 @@
 #include "train/recipe/precision.h"
 #include "train/recipe/schedule.h"
 #include "train/recipe/sync_spec.h"
+#include "train/recipe/verify_spec.h"
 
 namespace ringlet::nn {
 class Parameters;
@@ -45,7 +46,8 @@ struct Recipe : RateSpec,
                 ClassificationSpec,
                 PictureSpec,
                 GradientSpec,
-                PrecisionSpec {
+                PrecisionSpec,
+                VerifySpec {
   std::string model = "lenet";
   std::string data = data::named_datasets().front().name;
   std::int64_t batch_size = 256;  ///< samples of an optimiser step over the whole world

@@ -79,6 +79,7 @@ OptionTable<Recipe> made() {
       {.help = "whose batch gives batch norm its mean and variance: of each replica's share (with "
                "--exact of each shard), or of the whole world",
        .choices = statistics_names}));
+  table.add(verify_options());
   return table;
 }
 

@@ -8,10 +8,12 @@
 
 #include "nn/plan.h"
 #include "train/files/phase_seconds.h"
+#include "train/files/state_json.h"
 #include "train/recipe/options.h"
 #include "train/sync/gradient_sync.h"
 #include "train/sync/sync_plan.h"
 #include "train/task/evaluation.h"
+#include "train/verification/verified.h"
 
 namespace ringlet::train {
 
@@ -45,12 +47,22 @@ struct EpochReport {
   PhaseSeconds phases;    ///< of rank 0's replica; on a GPU, of the thread that launches
 };
 
+/// The model on pairs of pictures, after a step.
+struct VerificationReport {
+  std::int64_t epoch = 0;
+  std::int64_t step = 0;  ///< over the whole run
+  const std::vector<Verified>& sets;
+  const std::vector<BestVerification>& best;  ///< of each set so far, this one included
+  double seconds = 0;
+};
+
 /// How a run was set up, reported once before the first step.
 struct StartReport {
   const TrainOptions& options;
   const nn::Plan& plan;
   const std::vector<Bucket>& buckets;
   std::string data;                           ///< the data set in words
+  std::string verification{};                 ///< the sets of pairs in words; empty: none
   std::vector<std::int64_t> batch_of_rank{};  ///< samples a step, by rank
   std::int64_t steps_per_epoch = 0;
   std::int64_t planned_steps = 0;
@@ -83,6 +95,7 @@ class RunListener {
   virtual void graph_refused(const std::string& why) { (void)why; }
   virtual void step_done(const StepReport&) {}
   virtual void epoch_done(const EpochReport&) {}
+  virtual void verified(const VerificationReport&) {}
   /// A state or the finished model was written.
   virtual void saved(const std::string& path) { (void)path; }
   /// Called before ended(), where several ranks made at least one step.

@@ -15,4 +15,19 @@ inline std::int64_t pass_size(std::int64_t usual, std::int64_t pixels) {
   return std::max(std::min(kLeast, usual), usual * kSmall / pixels);
 }
 
+/// A pass that embeds pairs of pictures, at most.
+struct PassOfPairs {
+  std::int64_t pairs = 0;
+  std::int64_t samples = 0;
+  std::int64_t batch = 0;  ///< for PredictorOptions, of which pass_size() makes these samples
+};
+
+/// `pixels`: of a picture, over all channels; `usual`: samples of small ones; `each`: of a pair.
+inline PassOfPairs pass_of_pairs(std::int64_t pixels, std::int64_t usual, std::int64_t each) {
+  const std::int64_t pairs = std::max<std::int64_t>(1, pass_size(usual, pixels) / each);
+  std::int64_t batch = pairs * each;
+  while (pass_size(batch, pixels) < pairs * each) ++batch;
+  return {pairs, pairs * each, batch};
+}
+
 }  // namespace ringlet::train

@@ -26,6 +26,7 @@ struct ReplicaSpec {
   Layout layout = Layout::nchw;
   std::int64_t max_train_batch = 1;  ///< samples of the largest forward and backward pass
   std::int64_t max_eval_batch = 1;
+  std::int64_t max_answer_batch = 0;  ///< of a pass up to the model's answer; 0: there are none
   int gradient_arenas = 1;
   bool fuse = true;
 };

@@ -16,6 +16,7 @@
 #include "comm/all_reduce/auto.h"
 #include "data/border.h"
 #include "data/open_dataset.h"
+#include "data/pair_images.h"
 #include "kernels/margin_softmax.h"
 #include "nn/smallest_norm.h"
 #include "train/batches/batch_source.h"
@@ -23,7 +24,6 @@
 #include "train/optimizers/optimizer.h"
 #include "train/recipe/recipe_options.h"
 #include "train/recipe/version.h"
-#include "train/setup/pass_size.h"
 #include "train/setup/run_options.h"
 #include "train/sync/shard_tree.h"
 #include "train/sync/transport_choice.h"
@@ -208,6 +208,8 @@ void check(const TrainOptions& options, bool begins) {
   check_belongings(recipe, begins, own_optimizer, table);
   if (options.task) check_own_task(recipe, flag_of);
   check_schedule(recipe, recipe, recipe.epochs);
+  require(recipe.verify_every == 0 || !recipe.verify.empty(), "--verify-every",
+          "is for --verify, which names the files of pairs; leave it out");
   require(!recipe.exact || recipe.grad_dtype == DType::f32, "--grad-dtype",
           "rounds the sums between replicas, so their number would change the bits; leave it out "
           "with --exact");
@@ -272,6 +274,29 @@ std::vector<float> weights_of(const Task& task, const data::Dataset& train) {
           "has a number for each sample of the training data, none negative, infinite or NaN, and "
           "one at least above 0");
   return weights;
+}
+
+/// Opens what --verify names. Throws DataError, ContractError for data that are no pictures, and
+/// FileError for a file of a former run that is not here.
+std::vector<VerificationSet> verification_of(const Recipe& recipe, const data::Dataset& train,
+                                             bool resumed) {
+  const std::vector<std::filesystem::path> files = verify_files(recipe);
+  if (files.empty()) return {};
+  const bool sees_pictures = train.channels() == 1 || train.channels() == 3;
+  require(sees_pictures && train.pixels() > 0 && train.fields().empty(), "--verify",
+          "needs a model of pictures, grey or in colours, and these data are others; leave it out");
+  const std::vector<std::string> names = names_of_sets(files);
+  std::vector<VerificationSet> sets;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    std::error_code error;
+    if (resumed && !std::filesystem::exists(files[i], error)) {
+      throw FileError(fmt::format(
+          "the run's pairs were in '{}', which is not here; say with --verify where they are now",
+          files[i].string()));
+    }
+    sets.push_back({names[i], data::open_pairs(files[i])});
+  }
+  return sets;
 }
 
 std::int64_t largest_unit(const Partition& partition) {
@@ -356,6 +381,12 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
   setup.evaluation_batch =
       pass_size(kind == DeviceKind::cuda ? 2000 : 250, numbers_of_sample(*data.test));
   setup.replica.max_eval_batch = std::min(setup.evaluation_batch, data.test->size());
+  setup.verification = verification_of(recipe, *data.train, resumed.has_value());
+  if (!setup.verification.empty()) {
+    setup.verification_pass = pass_of_pairs(
+        data.train->pixels(), kind == DeviceKind::cuda ? 2000 : 250, data::samples_of_pair(true));
+    setup.replica.max_answer_batch = setup.verification_pass.samples;
+  }
   setup.replica.gradient_arenas =
       recipe.exact ? ShardTree(static_cast<int>(setup.partition.shards_of(0).size())).arenas() : 1;
   setup.replica.fuse = options.execution.fuse;
@@ -374,7 +405,7 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
   }
   const nlohmann::json fields = all_fields(setup.options.recipe);
   for (const auto& [name, value] : fields.items()) {
-    if (name == "data") continue;  // is compared by what is in it
+    if (name == "data" || name == "verify") continue;  // are compared by what is in them
     setup.recipe_entries.emplace_back("--" + name, value.dump());
   }
   return setup;

@@ -9,14 +9,22 @@
 
 #include "base/stop_request.h"
 #include "data/dataset.h"
+#include "data/pairs.h"
 #include "train/batches/partition.h"
 #include "train/files/model_info.h"
 #include "train/files/state.h"
 #include "train/recipe/options.h"
 #include "train/recipe/schedule.h"
+#include "train/setup/pass_size.h"
 #include "train/setup/replica_spec.h"
 
 namespace ringlet::train {
+
+/// Pairs that a run is measured on.
+struct VerificationSet {
+  std::string name;  ///< names_of_sets(), train/recipe/verify_spec.h
+  std::shared_ptr<const data::Pairs> pairs;
+};
 
 struct RunSetup {
   TrainOptions options;
@@ -34,6 +42,8 @@ struct RunSetup {
   /// Samples of one evaluation pass. Fixed for a kind of device, so that sums do not depend on the
   /// number of ranks. A GPU is filled by more of them.
   std::int64_t evaluation_batch = 0;
+  std::vector<VerificationSet> verification;  ///< in the order of --verify
+  PassOfPairs verification_pass;              ///< fixed as evaluation_batch is
   std::int64_t first_step = 0;
   std::int64_t planned_steps = 0;
   std::int64_t last_step = 0;  ///< planned_steps, or less with --max-steps

@@ -185,6 +185,7 @@ void Console::started(const StartReport& report) {
   first_step_ = report.first_step;
   epochs_ = recipe.epochs;
   say("data", on_one_line(report.data));
+  if (!report.verification.empty()) say("pairs", on_one_line(report.verification));
   say("model",
       fmt::format("{}, {} parameters, {:.1f} MFLOP to learn a sample", recipe.model,
                   with_commas(report.plan.parameter_count),
@@ -281,6 +282,23 @@ void Console::epoch_done(const EpochReport& report) {
   if (report.test.without_length > 0 && !told_of_lengths_) {
     told_of_lengths_ = true;
     say("lengths", in_words_of_lengths(report.test));
+  }
+  std::fflush(out_);
+}
+
+/// The lines that InsightFace's logs have.
+void Console::verified(const VerificationReport& report) {
+  clear_line();
+  for (std::size_t i = 0; i < report.sets.size(); ++i) {
+    const Verified& set = report.sets[i];
+    const std::string about = fmt::format("[{}][{}]", on_one_line(set.name), report.step);
+    fmt::print(out_, "{}XNorm: {:.6f}\n", about, set.mean_length);
+    fmt::print(out_, "{}Accuracy-Flip: {}\n", about, in_words(set.figures.grid));
+    fmt::print(out_, "{}Accuracy-Highest: {:.5f}\n", about, report.best[i].accuracy);
+    if (set.zero_embeddings > 0) {
+      fmt::print(out_, "{}{} of {} embeddings have no length; such a one is like no other\n", about,
+                 set.zero_embeddings, 2 * set.figures.pairs);
+    }
   }
   std::fflush(out_);
 }

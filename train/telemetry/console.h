@@ -33,6 +33,7 @@ class Console : public RunListener {
   void graph_refused(const std::string& why) override;
   void step_done(const StepReport& report) override;
   void epoch_done(const EpochReport& report) override;
+  void verified(const VerificationReport& report) override;
   void synchronised(const SyncReport& report) override { sync_taken_ = report; }
 
   /// After the run: clears the line, and shows what f16 skipped and synchronisation took.

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,6 +17,8 @@
 namespace ringlet::train {
 
 namespace {
+
+constexpr const char* kVerification = "verification";
 
 /// Where a line was written.
 struct Position {
@@ -35,18 +38,29 @@ std::optional<Position> position_of(const std::string& line, std::int64_t steps_
     const auto step = number("step");
     return step ? std::optional(Position{*step, 0}) : std::nullopt;
   }
+  if (json["kind"] == kVerification) {
+    const auto step = number("step");
+    return step && json.contains("set") ? std::optional(Position{*step, 0}) : std::nullopt;
+  }
   const auto epoch = number("epoch");
   if (json["kind"] != "epoch" || !epoch) return {};
   return Position{*epoch * steps_per_epoch, *epoch};
 }
 
+/// Notes the set that a line of a verification is of.
+void note_set(const std::string& line, std::set<std::string>& told) {
+  const auto json = json_or_discarded(line);
+  if (json["kind"] == kVerification && json["set"].is_string()) told.insert(json["set"]);
+}
+
 LineFile::Keep lines_until(std::int64_t first_step, std::int64_t steps_per_epoch,
-                           std::int64_t& told_epoch) {
+                           std::int64_t& told_epoch, std::set<std::string>& told_sets) {
   if (first_step == 0) return {};
-  return [=, &told_epoch](const std::string& line) {
+  return [=, &told_epoch, &told_sets](const std::string& line) {
     const auto position = position_of(line, steps_per_epoch);
     if (!position || position->step > first_step) return false;
     if (position->epoch > 0) told_epoch = position->epoch;
+    if (position->step == first_step) note_set(line, told_sets);
     return true;
   };
 }
@@ -66,6 +80,11 @@ class JsonLine {
     } else {
       print(R"(,"{}":null)", name);
     }
+    return *this;
+  }
+  JsonLine& field(const char* name, const std::string& text) {
+    print(R"(,"{}":{})", name,
+          nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     return *this;
   }
   std::string_view end() {
@@ -93,7 +112,8 @@ bool holds_metrics(const std::filesystem::path& file) {
 MetricsWriter::MetricsWriter(const std::filesystem::path& path, std::int64_t first_step,
                              std::int64_t steps_per_epoch, const std::string& what)
     : file_(path, what + " " + path.string(),
-            lines_until(first_step, steps_per_epoch, told_epoch_)) {}
+            lines_until(first_step, steps_per_epoch, told_epoch_, told_sets_)),
+      first_step_(first_step) {}
 
 void MetricsWriter::step_done(const StepReport& report) {
   JsonLine line("step");
@@ -131,6 +151,25 @@ void MetricsWriter::epoch_done(const EpochReport& report) {
       .field("sync_seconds", report.phases.sync)
       .field("update_seconds", report.phases.update);
   file_.append(line.end());
+}
+
+void MetricsWriter::verified(const VerificationReport& report) {
+  for (std::size_t i = 0; i < report.sets.size(); ++i) {
+    const Verified& set = report.sets[i];
+    if (report.step == first_step_ && told_sets_.contains(set.name)) continue;
+    JsonLine line(kVerification);
+    line.field("epoch", report.epoch)
+        .field("step", report.step)
+        .field("set", set.name)
+        .field("pairs", set.figures.pairs)
+        .field("xnorm", set.mean_length)
+        .field("accuracy", set.figures.grid.mean)
+        .field("deviation", set.figures.grid.deviation)
+        .field("accuracy_exact", set.figures.exact.mean)
+        .field("highest", report.best[i].accuracy)
+        .field("seconds", report.seconds);
+    file_.append(line.end());
+  }
 }
 
 }  // namespace ringlet::train

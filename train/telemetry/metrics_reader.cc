@@ -40,6 +40,12 @@ class Line {
     return found->get<std::int64_t>();
   }
 
+  std::string text(const char* field) const {
+    const auto found = object_.find(field);
+    if (found == object_.end() || !found->is_string()) fail(field, "a text");
+    return found->get<std::string>();
+  }
+
   /// NaN for null, which the writer puts for what is not finite.
   double number(const char* field) const {
     const std::optional<double> value = number_if_any(field);
@@ -118,6 +124,13 @@ class Reader {
     const std::string kind = line.kind();
     if (kind == "step") add_step(line);
     if (kind == "epoch") add_epoch(line);
+    if (kind == "verification") add_verification(line);
+  }
+
+  void add_verification(const Line& line) {
+    const auto number = [&](const char* field) { return line.number_if_any(field).value_or(kNaN); };
+    metrics_.verifications.push_back({line.whole("step"), line.text("set"), number("accuracy"),
+                                      number("deviation"), number("xnorm")});
   }
 
   void add_step(const Line& line) {

@@ -42,9 +42,19 @@ struct EpochMetrics {
   PhaseSeconds phases;
 };
 
+/// A line of a verification, of one set. NaN for what its line does not hold.
+struct VerificationMetrics {
+  std::int64_t step = 0;
+  std::string set;
+  double accuracy = 0;   ///< from 0 to 1: Accuracy-Flip
+  double deviation = 0;  ///< of the folds
+  double xnorm = 0;
+};
+
 struct Metrics {
   StepColumns steps;
   std::vector<EpochMetrics> epochs;
+  std::vector<VerificationMetrics> verifications;
   bool cut_off = false;  ///< the last line breaks off; it is left out
 };
 

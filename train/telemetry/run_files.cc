@@ -7,6 +7,7 @@
 #include "train/telemetry/metrics.h"
 #include "train/telemetry/run_record.h"
 #include "train/telemetry/tensorboard/event_writer.h"
+#include "train/telemetry/verification_files.h"
 
 namespace ringlet::train {
 
@@ -33,6 +34,7 @@ RunFiles::RunFiles(const RunSetup& setup) {
     files_.push_back(std::make_unique<RunRecord>(files.out / "run.json", setup));
     files_.push_back(std::make_unique<MetricsWriter>(own, first, per_epoch, "metrics"));
     files_.push_back(std::make_unique<EpochTable>(files.out / "epochs.csv", first, per_epoch));
+    files_.push_back(std::make_unique<VerificationFiles>(files.out, setup.resumed.has_value()));
   }
   if (!files.tensorboard.empty()) {
     files_.push_back(std::make_unique<tensorboard::EventWriter>(files.tensorboard, first));

@@ -4,6 +4,8 @@
 //   --tensorboard DIR   an event file (tensorboard/event_writer.h)
 //   OUT/metrics.jsonl   as --metrics
 //   OUT/epochs.csv      a line an epoch (epoch_table.h)
+//   OUT/roc.csv         the last verification (verification_files.h)
+//   OUT/distances.csv   the same
 //   OUT/run.json        data and machine (run_record.h)
 #pragma once
 

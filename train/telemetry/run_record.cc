@@ -66,6 +66,19 @@ json data_of(const RunSetup& setup) {
           {"synthetic_test", options.synthetic_test}};
 }
 
+json verification_of(const RunSetup& setup) {
+  const std::vector<std::filesystem::path> files = verify_files(setup.options.recipe);
+  json sets = json::array();
+  for (std::size_t i = 0; i < setup.verification.size(); ++i) {
+    const VerificationSet& set = setup.verification[i];
+    sets.push_back({{"name", set.name},
+                    {"file", std::filesystem::absolute(files[i]).string()},
+                    {"pairs", set.pairs->size()},
+                    {"hash", fmt::format("{:016x}", set.pairs->hash())}});
+  }
+  return sets;
+}
+
 json run_of(const StartReport& report, const RunSetup& setup) {
   const Execution& execution = setup.options.execution;
   std::vector<std::string> devices;
@@ -114,6 +127,7 @@ void RunRecord::started(const StartReport& report) {
                 {"flops_per_sample", flops}}},
               {"run", run_of(report, setup_)},
               {"machine", machine_of(setup_.options.execution)}};
+  if (!setup_.verification.empty()) record["verification"] = verification_of(setup_);
   if (!report.sync_plan.sums.empty()) record["sync"] = sync_of(report.sync_plan);
   // What a system calls itself need not be UTF-8.
   record_ = record.dump(1, ' ', false, json::error_handler_t::replace) + "\n";

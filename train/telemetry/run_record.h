@@ -9,6 +9,7 @@
 //    "run": {"epochs", "steps_per_epoch", "planned_steps", "first_step", "batch_of_rank": [..],
 //            "shards", "devices": [..], "processes", "machines", "threads", "layout", "sync",
 //            "grad_dtype", "precision"},
+//    "verification": [{"name", "file", "pairs", "hash"}],
 //    "sync": {"predicted_from": "model", "buckets": [{"name", "bytes", "strategy",
 //             "predicted_seconds", "taken_seconds"}], "steps", "waited_seconds"},
 //    "machine": {"system", "memory_bytes", "cpu": {..}, "gpus": [..], "versions": {..}}}

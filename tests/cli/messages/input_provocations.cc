@@ -161,6 +161,10 @@ std::vector<Provocation> provocations_by_inputs() {
          fs::create_directory(folder);
          return ringlet({"train", "--data", folder});
        }},
+      {2,
+       [](const Stage& stage) {
+         return ringlet(quick_train({"--no-out", "--verify", stage.file("p\xff.bin", "")}));
+       }},
       {1,
        [](const Stage& stage) {
          return ringlet({"train", "--data", stage / "."});
@@ -369,6 +373,14 @@ std::vector<Provocation> provocations_by_inputs() {
       state(
           "\"recipe\"",
           R"("loss_scale": {"scale": 2, "good_steps": 0, "skips": -1, "skips_in_row": 0}, "recipe")"),
+      state("\"recipe\"", R"("best": [{"set": "a", "accuracy": 2, "step": 1}], "recipe")"),
+      {1,
+       [one_pair](const Stage& stage) {
+         const std::string pairs = stage.file("p.bin", one_pair);
+         (void)stage.run({"--verify", pairs});
+         fs::remove(pairs);
+         return stage.resume();
+       }},
       state("\"lr\"", "\"rate\""),
       state("\"lr\"", "\"more\": 1, \"lr\""),
       {1,

@@ -78,8 +78,8 @@ std::optional<Event> next_event(std::istream& file) {
   return event;
 }
 
-bool is_of_epoch(const Event& event) {
-  return event.summary().value_size() > 0 && event.summary().value(0).tag().starts_with(kOfEpoch);
+bool is_of(const Event& event, std::string_view kind) {
+  return event.summary().value_size() > 0 && event.summary().value(0).tag().starts_with(kind);
 }
 
 /// In the order in which TensorBoard reads them.
@@ -93,19 +93,27 @@ std::vector<std::filesystem::path> event_files_in(const std::filesystem::path& f
   return files;
 }
 
-}  // namespace
-
-int count_epochs(const std::filesystem::path& folder, std::int64_t step) {
+int count_events(const std::filesystem::path& folder, std::int64_t step, std::string_view kind) {
   int count = 0;
   for (const std::filesystem::path& path : event_files_in(folder)) {
     std::ifstream file(path, std::ios::binary);
     while (const std::optional<Event> event = next_event(file)) {
       const bool begins = event->has_session() && event->session().status() == Session::START;
       if (begins && event->step() <= step) count = 0;
-      if (event->step() == step && is_of_epoch(*event)) ++count;
+      if (event->step() == step && is_of(*event, kind)) ++count;
     }
   }
   return count;
+}
+
+}  // namespace
+
+int count_epochs(const std::filesystem::path& folder, std::int64_t step) {
+  return count_events(folder, step, kOfEpoch);
+}
+
+int count_verifications(const std::filesystem::path& folder, std::int64_t step) {
+  return count_events(folder, step, kVerifyTag);
 }
 
 EventFile::EventFile(const std::filesystem::path& folder, std::int64_t first_step) {

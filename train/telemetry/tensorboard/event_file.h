@@ -18,6 +18,9 @@ class Event;
 /// The events of epochs after `step` that count in the files of `folder`: those of which no later
 /// file says that it goes on at that step or before. What is no event file is passed over.
 int count_epochs(const std::filesystem::path& folder, std::int64_t step);
+/// The same of verifications, whose tags begin so.
+int count_verifications(const std::filesystem::path& folder, std::int64_t step);
+inline const std::string kVerifyTag = "verify/";
 
 class EventFile {
  public:

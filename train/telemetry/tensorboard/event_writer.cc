@@ -53,6 +53,19 @@ void EventWriter::epoch_done(const train::EpochReport& report) {
   file_.flush();
 }
 
+void EventWriter::verified(const train::VerificationReport& report) {
+  const std::filesystem::path folder = file_.path().parent_path();
+  if (report.step == first_step_ && count_verifications(folder, first_step_) > 0) return;
+  Event event;
+  event.set_step(report.step);
+  for (const train::Verified& set : report.sets) {
+    add_value(event, kVerifyTag + set.name + "/accuracy", set.figures.grid.mean);
+    add_value(event, kVerifyTag + set.name + "/xnorm", set.mean_length);
+  }
+  file_.add(event);
+  file_.flush();
+}
+
 void EventWriter::saved(const std::string&) { file_.flush(); }
 
 }  // namespace ringlet::train::tensorboard

@@ -3,6 +3,7 @@
 //   a step    train/loss, train/learning_rate, train/grad_norm, train/samples_per_second
 //   an epoch  epoch/train_loss, epoch/test_loss, epoch/test_accuracy, epoch/samples_per_second,
 //             epoch/sync_share
+//   pairs     verify/SET/accuracy, verify/SET/xnorm
 //
 // What is not finite is left out. The file is complete at the end of each epoch, and of the run.
 #pragma once
@@ -25,6 +26,8 @@ class EventWriter : public train::RunListener {
   /// Of an epoch that a run before this one has told already, as it was killed behind that, nothing
   /// is written.
   void epoch_done(const train::EpochReport& report) override;
+  /// The same of a verification.
+  void verified(const train::VerificationReport& report) override;
   void saved(const std::string& path) override;
   void ended() override { file_.flush(); }
 
