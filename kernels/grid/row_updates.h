@@ -146,10 +146,10 @@ struct AdamWCounts {
   /// base to a whole number of steps, by squaring.
   RINGLET_HOST_DEVICE static double power(double base, float steps) {
     double result = 1;
-    auto left = static_cast<std::uint32_t>(steps);
+    auto left = static_cast<std::int64_t>(steps);
     RINGLET_ROLLED
-    for (; left > 0; left /= 2) {
-      if (left % 2 == 1) result *= base;
+    for (; left > 0; left >>= 1) {
+      if ((left & 1) != 0) result *= base;
       base *= base;
     }
     return result;
