@@ -5,7 +5,7 @@ operations of InsightFace's PartialFC_V2 in PyTorch over gloo (torch_partial_fc.
 What counts is a rank's processor time for forward and backward, so that a busy machine counts little; both go by turns, and
 ratios are of medians over all turns. PyTorch's rank sends over gloo as well. margin_bench copies in the exchange's place.
 
-  PYTHON bench/peers/margin_head.py                  100,000 classes
+  PYTHON bench/peers/margin_head.py                  100,000 classes: all of them, and a tenth
 
 PYTHON is one that has PyTorch. Needs a release build (target margin_bench).
 """
@@ -64,7 +64,7 @@ def ringlet(options, rate):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bench", default=str(ROOT / "build/release/bench/kernels/margin_bench"))
-    parser.add_argument("--rates", type=float, nargs="+", default=[1.0], help="shares of the classes that a step samples")
+    parser.add_argument("--rates", type=float, nargs="+", default=[1.0, 0.1], help="shares of the classes that a step samples")
     parser.add_argument("--classes", type=int, default=100_000)
     parser.add_argument("--batch", type=int, default=128, help="samples of a step over both ranks")
     parser.add_argument("--size", type=int, default=512, help="numbers of an embedding")
