@@ -307,6 +307,16 @@ std::int64_t largest_unit(const Partition& partition) {
   return largest;
 }
 
+/// Calls f(sample) for those of a step, in their order.
+template <class F>
+void for_each_sample(const RunSetup& setup, std::int64_t step, F f) {
+  const Range range = setup.partition.step_range(step);
+  const std::int64_t epoch = setup.partition.epoch_of(step);
+  const Recipe& recipe = setup.options.recipe;
+  const Sampler sampler(setup.partition.size, recipe.seed, recipe.shuffle);
+  for (std::int64_t at = range.begin; at < range.end; ++at) f(sampler.index(epoch, at));
+}
+
 }  // namespace
 
 RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, int ranks,
@@ -412,28 +422,21 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
 }
 
 double weight_of_step(const RunSetup& setup, std::int64_t step) {
-  const Range range = setup.partition.step_range(step);
-  const std::int64_t epoch = setup.partition.epoch_of(step);
-  const Recipe& recipe = setup.options.recipe;
-  const Sampler sampler(setup.partition.size, recipe.seed, recipe.shuffle);
   double weight = 0;
-  for (std::int64_t at = range.begin; at < range.end && !setup.weights.empty(); ++at) {
-    weight +=
-        static_cast<double>(setup.weights[static_cast<std::size_t>(sampler.index(epoch, at))]);
+  if (!setup.weights.empty()) {
+    for_each_sample(setup, step, [&](std::int64_t sample) {
+      weight += static_cast<double>(setup.weights[static_cast<std::size_t>(sample)]);
+    });
   }
-  return weight > 0 ? weight : static_cast<double>(range.size());
+  return weight > 0 ? weight : static_cast<double>(setup.partition.step_range(step).size());
 }
 
 void labels_of_step(const RunSetup& setup, std::int64_t step, std::vector<std::int32_t>& labels) {
-  const Range range = setup.partition.step_range(step);
-  const std::int64_t epoch = setup.partition.epoch_of(step);
-  const Recipe& recipe = setup.options.recipe;
-  const Sampler sampler(setup.partition.size, recipe.seed, recipe.shuffle);
   const auto targets = setup.data.train->targets();
   labels.clear();
-  for (std::int64_t at = range.begin; at < range.end; ++at) {
-    labels.push_back(targets[static_cast<std::size_t>(sampler.index(epoch, at))]);
-  }
+  for_each_sample(setup, step, [&](std::int64_t sample) {
+    labels.push_back(targets[static_cast<std::size_t>(sample)]);
+  });
 }
 
 void require_trainable(const RunSetup& setup) {

@@ -52,6 +52,7 @@ std::vector<Bucket> plan_buckets(const nn::Plan& plan, const SyncOptions& option
   const bool apart = options.grad_dtype != DType::f32 || plan.is_sharded();
   std::vector<Bucket> buckets;
   if (apart) buckets.push_back({.begin = gradients, .end = all, .name = "statistics"});
+  const std::int64_t end = apart ? std::min(plan.replicated(), gradients) : all;
   int cut = 0;
   const Bucket empty{.dtype = options.narrow_between ? DType::f32 : options.grad_dtype,
                      .between = options.narrow_between ? options.grad_dtype : DType::f32};
@@ -66,9 +67,7 @@ std::vector<Bucket> plan_buckets(const nn::Plan& plan, const SyncOptions& option
     if (open.parameters == 0) first = plan.parameters[i].name;
     ++open.parameters;
     const bool last = i + 1 == count;
-    open.end = !last   ? plan.parameters[i + 1].begin
-               : apart ? std::min(plan.replicated(), gradients)
-                       : all;
+    open.end = last ? end : plan.parameters[i + 1].begin;
     const std::int64_t wanted = (cut == 0 ? first_kb : options.bucket_kb) * 1024;
     if (last || (open.end - open.begin) * size_of(DType::f32) >= wanted) {
       open.name = bucket_name(cut++, first, plan.parameters[i].name);
