@@ -114,8 +114,6 @@ fs::path centres_file_of(const fs::path& named) {
   return !fs::exists(finished, error) && fs::exists(unfinished, error) ? unfinished : finished;
 }
 
-bool has_centres(const nn::Registry& registry) { return centres_of(registry) != nullptr; }
-
 CentresInfo read_centres_info(const fs::path& file) {
   const SafetensorsStream stream(file);
   const SafetensorsHeader& header = stream.header();

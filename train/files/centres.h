@@ -8,6 +8,7 @@
 //                         together
 #pragma once
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -25,7 +26,9 @@ inline constexpr const char* kHashOfCentres = "ringlet.centres";  ///< in metada
 std::filesystem::path centres_file_of(const std::filesystem::path& named);
 
 /// Whether the model learns centres.
-bool has_centres(const nn::Registry& registry);
+inline bool has_centres(const nn::Registry& registry) {
+  return std::ranges::any_of(registry.parameters, [](const auto* p) { return p->of_loss; });
+}
 
 /// What the file says of itself; where it does not, names are numbers. Throws FileError.
 struct CentresInfo {
