@@ -7,7 +7,7 @@
 #include "app/report/pair_distances.h"
 #include "app/report/sections.h"
 #include "app/report/svg_plot.h"
-#include "base/error.h"
+#include "base/files/file_error.h"
 #include "base/one_line.h"
 #include "train/telemetry/console.h"
 

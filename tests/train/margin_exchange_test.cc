@@ -23,8 +23,8 @@ namespace ringlet::train {
 namespace {
 
 struct Sizes {
-  std::int64_t samples;  // of a rank
-  std::int64_t columns;
+  std::int64_t samples = 0;  // of a rank
+  std::int64_t columns = 0;
   std::int64_t classes = 70;
 };
 
@@ -76,7 +76,7 @@ std::int64_t formula(std::int64_t ranks, const Sizes& sizes, std::int64_t padded
 TEST(MarginExchange, SendsWhatTheFormulaSays) {
   struct Case {
     Sizes sizes;
-    std::int64_t padded;
+    std::int64_t padded = 0;
   };
   const Case cases[] = {{{.samples = 6, .columns = 64}, 6},
                         {{.samples = 6, .columns = 64, .classes = 9000}, 6},
@@ -135,7 +135,7 @@ TEST(MarginExchange, TheTableOnPaperIsTheFormulas) {
   const auto at_rows = [&](double of_row) {
     return std::pair(of_row * kRows, of_row * kRows / 10);
   };
-  expect_row("rows | R", with_commas(kRows) + " | " + with_commas(kRows / 10));
+  expect_row("rows | R", with_commas(kRows) + " | " + with_commas(kRows / 10.0));
   expect_row("centres and momentum | 8 · C/W · d",
              both("{:.0f} MB", 8.0 * kRows * kSize / kMega, 8.0 * kRows * kSize / kMega));
   const auto [gradient, of_tenth] = at_rows(4.0 * kSize / kMega);

@@ -116,12 +116,13 @@ TEST_F(Verifying, ChangesNoBitOfCapturedSteps) {
 
 TEST_F(Verifying, TellsWhatVerifyTellsOfTheModelOnAnyNumberOfRanks) {
   const std::string a = pairs("a.bin", 130), b = pairs("b.bin", 2);
+  const std::string both = a + "," + b;
   std::vector<Heard> heard(3);
   for (const int ranks : {1, 2, 4}) {
     const testing::TemporaryDirectory out;
     TrainOptions options = exact_options(ranks);
     options.files.out = out.path();
-    options.recipe.verify = a + "," + b;
+    options.recipe.verify = both;
     Heard& mine = heard[static_cast<std::size_t>(ranks / 2)];
     run(options, formula_splits(100), {&mine});
     ASSERT_EQ(mine.all.size(), 1U);

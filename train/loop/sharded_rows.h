@@ -39,7 +39,7 @@ class ShardedRows {
   struct Numbers {
     const nn::PlannedParameter& planned;
     View of_rank;  // f32, of the rows that it has, one behind the other
-    std::int64_t columns;
+    std::int64_t columns = 0;
   };
   Numbers numbers_of(const View& arena, const nn::PlannedParameter& planned) const;
   /// Of an arena that has numbers of this parameter; absent where it has none.
