@@ -32,7 +32,7 @@ const char* kept_in_words(const RunSetup& setup) {
 /// "50 numbers"; of a parameter whose rows are cut, those that this rank has: "25 numbers of
 /// classes 5 to 9".
 std::string numbers_of(const nn::Parameter& parameter) {
-  const std::string numbers = fmt::format("{} numbers", parameter.held().count());
+  std::string numbers = fmt::format("{} numbers", parameter.held().count());
   const nn::Rows& rows = parameter.rows;
   const bool cut = parameter.placement == nn::Placement::rows && rows.size() < parameter.shape[0];
   if (!cut) return numbers;
