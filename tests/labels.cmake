@@ -65,4 +65,5 @@ labelled(real_gpu "Oracle.*(naive|doubling|accumulate2|cuda_4)")
 # Where nvcc's kernels are run instruction by instruction (--preset ptx), these only take long: the rest of the room has each
 # kernel, in each type. StepNodes and CudaNccl's graphs ask for names that are the stand-in's own.
 labelled(host_kernels "TrainingOracle.*/cuda|Oracle.*cuda_(2|graph_1_nchw)|PrecisionOracle.*(resnet18|f16|_2_)|SteadyState")
+labelled(host_kernels "CudaVerifying")
 labelled(host_kernels "CudaFacesIn|CudaNccl|CudaPeerAccess|CudaFaults|CudaStepNotes|StepNodes|ExactModeOnCuda|CudaPrecision.*(AnyReplicas|/f16)|CudaNhwc.*(heads|two)")

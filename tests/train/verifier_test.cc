@@ -101,7 +101,10 @@ TEST_F(Verifying, ChangesNoBitOfWhatIsLearnt) {
   }
 }
 
-TEST_F(Verifying, ChangesNoBitOfCapturedSteps) {
+/// By this name the steps that test GPUs find it.
+class CudaVerifying : public Verifying {};
+
+TEST_F(CudaVerifying, ChangesNoBitOfCapturedSteps) {
   if (!on_stand_in()) GTEST_SKIP() << "steps are captured on the stand-in for GPUs";
   const std::string files = pairs("a.bin", 70);
   TrainOptions options = normed(plain_options(1));
