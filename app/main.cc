@@ -24,6 +24,7 @@
 #include "app/cli/usage.h"
 #include "app/cli/version.h"
 #include "base/error.h"
+#include "base/memory_reserve.h"
 #include "base/stop_request.h"
 
 namespace ringlet::app {
@@ -124,6 +125,7 @@ int run_program(int argc, char** argv) {
 }  // namespace ringlet::app
 
 int main(int argc, char** argv) {
+  ringlet::set_memory_aside();
   ringlet::app::secure_standard_streams();
   ringlet::app::remember_command_line(argc, argv);
   ringlet::app::fail_writes_beyond_limit();

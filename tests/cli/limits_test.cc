@@ -34,6 +34,32 @@ TEST(MemoryLimit, EndsTheProgramAndIsNamed) {
   }
 }
 
+/// A limit, in KiB, at which this ends well; with 1 MiB less it may not.
+long enough_for(const Arguments& arguments) {
+  long too_little = 0;
+  long enough = 4'000'000;
+  while (enough - too_little > kKiB) {
+    const long kib = (too_little + enough) / 2;
+    const bool ends_well = ringlet(arguments, {.address_space_limit = kib * kKiB}).code == 0;
+    (ends_well ? enough : too_little) = kib;
+  }
+  return enough;
+}
+
+// An allocation fails wherever it may: in a replica's thread, in what is done once for all of
+// them, while another failure is being told.
+TEST(MemoryLimit, IsNamedWhereverAnAllocationFails) {
+  const Arguments training = quick_train({"--replicas", "2"});
+  if (ringlet(training, {.address_space_limit = 4'000'000 * kKiB}).code != 0) {
+    GTEST_SKIP() << "sanitizers and CUDA reserve more addresses";
+  }
+  const long enough = enough_for(training);
+  constexpr long kStep = 2000;
+  for (long kib = enough_for({"--version"}) + kStep; kib < enough; kib += kStep) {
+    expect_an_end(training, kib);
+  }
+}
+
 TEST(MemoryLimit, OfThreadsEndsTheProgramAndIsNamed) {
   constexpr long kMiB = 1024 * kKiB;
   constexpr long kMany = 3000;  // mebibytes: too few for the stacks of a thousand threads
