@@ -15,7 +15,6 @@ namespace ringlet::nn {
 
 namespace {
 
-constexpr std::int64_t kBlock = 4096;  // classes of a product
 constexpr std::int64_t kOfSample = 3;  // of a sample, see softmax_shards.h
 
 /// Columns [begin, end) of the products with this rank's rows, of one part of them.
@@ -96,7 +95,7 @@ struct Head {
       const Rows part = part_of_columns(index);
       std::int64_t at = part.begin;
       do {
-        const std::int64_t stop = std::min(part.end, at + kBlock);
+        const std::int64_t stop = std::min(part.end, at + kClassesOfBlock);
         f(Block{index, at, stop, at == part.begin, stop == part.end});
         at = stop;
       } while (at < part.end);
@@ -282,7 +281,7 @@ Head make_head(const Variable& x, Parameter& centres, const MarginSpec& spec, st
   head.weight = head.is_sampled ? keep(centres.with_gradient()) : head.centres.value();
   head.first = head.is_sampled ? 0 : head.position.held(shape[0], head.position.rank).begin;
   const std::int64_t samples = head.position.ranks * head.most, rows = head.width();
-  head.keeps = learns && samples * rows * 4 <= kept;
+  head.keeps = learns && keeps_products(samples, rows, kept);
   head.loss = tape.make({1}, Layout::nchw);
   head.features = keep({samples, head.columns});
   head.x_inverse = keep({samples});
@@ -291,7 +290,7 @@ Head make_head(const Variable& x, Parameter& centres, const MarginSpec& spec, st
   head.own = head.is_sampled ? tape.keep({samples}, Layout::nchw, DType::i32) : head.labels;
   head.targets = keep({samples, 2});
   head.merged = keep({samples, kOfSample});
-  head.products = keep({head.keeps ? samples * rows : head.most * std::min(rows, kBlock)});
+  head.products = keep({head.keeps ? samples * rows : head.most * std::min(rows, kClassesOfBlock)});
   if (!learns) return head;
   head.dfeatures = keep({head.position.ranks * head.apart, head.columns});
   head.partial = parts > 1 ? keep({parts * head.most, head.columns}) : View();

@@ -26,6 +26,14 @@ namespace ringlet::nn {
 
 /// Bytes of products that are kept for backward at most.
 inline constexpr std::int64_t kKeptProducts = 256LL << 20;
+/// Classes whose products are made at once.
+inline constexpr std::int64_t kClassesOfBlock = 4096;
+
+/// Whether a training pass keeps its products: of `samples` of all ranks with `rows` of this one.
+constexpr bool keeps_products(std::int64_t samples, std::int64_t rows,
+                              std::int64_t kept = kKeptProducts) {
+  return samples * rows * 4 <= kept;
+}
 
 /// Where a pass adds what it finds; absent views are left alone.
 struct MarginSums {

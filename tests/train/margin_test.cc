@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -23,6 +24,7 @@
 #include "tests/train/runs.h"
 #include "train/files/centres.h"
 #include "train/files/load_model.h"
+#include "train/loop/centres_in_words.h"
 
 namespace ringlet::train {
 namespace {
@@ -511,6 +513,74 @@ TEST(Margin, CentresOfMoreThanTheMemoryAreRefusedBeforehand) {
       testing::message_of<ContractError>([&] { require_room(setup, 10 * kSize * 8 / 2 - 1); });
   EXPECT_TRUE(testing::says(message, {"10 classes", "of 6 numbers each", "2 of 4 replicas", "MB"}))
       << message;
+}
+
+/// What a run says at its start.
+StartReport start_of(Trial trial) {
+  struct Listener : RunListener {
+    void started(const StartReport& report) override { said.emplace(report); }
+    std::optional<StartReport> said;
+  } listener;
+  trial.to_the_end({&listener});
+  return *listener.said;
+}
+
+/// 100 kB a row is 25,000 numbers.
+TEST(Margin, ARunSaysWhatItsCentresTake) {
+  constexpr int kLong = 25000;
+  const auto said = [](TrainOptions options, int classes, double rate = 1) {
+    Trial trial(std::move(options), classes);
+    trial.options.recipe.epochs = 1;
+    trial.options.recipe.embedding_size = kLong;
+    trial.options.recipe.sample_rate = rate;
+    return start_of(trial).centres;
+  };
+  const std::string kept = "; a step's logits are kept";
+  EXPECT_EQ(said(plain_options(1), 33),
+            "33 centres of 25000, 9.9 MB with gradient and velocity" + kept);
+  EXPECT_EQ(said(plain_options(2), 33),
+            "33 centres of 25000, up to 17 a replica, 5.1 MB with gradient and velocity" + kept);
+  TrainOptions adamw = plain_options(1);
+  adamw.recipe.optimizer = "adamw";
+  adamw.recipe.momentum = 0;
+  EXPECT_EQ(said(adamw, 10),
+            "10 centres of 25000, 4.0 MB with gradient, exp_avg and exp_avg_sq" + kept);
+  // A gradient of the samples of each of eight shards.
+  EXPECT_EQ(said(exact_options(8), 16),
+            "16 centres of 25000, up to 2 a replica, 2.0 MB with gradient and velocity" + kept);
+}
+
+TEST(Margin, ARunSaysWhetherItKeepsLogits) {
+  Trial trial(plain_options(2), 32);
+  const RunSetup setup = make_run_setup(trial.options, trial.data, 2);
+  run(setup, {}, [](TrainLoop& loop, Device&, int rank) {
+    if (rank > 0) return;
+    constexpr std::int64_t kMost = (256 << 20) / (4 * 16);  // samples of which all are kept
+    const auto said = [&](std::int64_t samples) {
+      return centres_in_words(loop.replica().parameters(), loop.optimizer().state(), samples);
+    };
+    EXPECT_TRUE(said(kMost).ends_with("; a step's logits are kept")) << said(kMost);
+    EXPECT_TRUE(
+        said(kMost + 1).ends_with("; a step's logits are computed twice, 4,096 classes at a time"))
+        << said(kMost + 1);
+  });
+}
+
+/// 7,000 classes, p = .9: 6999 / 7000 log(6999 * 9) = 11.0493. 10: .9 log 81 = 3.955.
+TEST(Margin, ARunSaysWhereItsScaleIsTooLow) {
+  EXPECT_EQ(low_scale_in_words(8, 7000),
+            "--scale 8 is below 11.0, NormFace's bound for 7,000 classes of one size: the test "
+            "loss cannot get below 1.21");  // log(1 + 6999 exp(-8 * 7000 / 6999))
+  EXPECT_EQ(low_scale_in_words(11.05, 7000), "");
+  EXPECT_NE(low_scale_in_words(11.04, 7000), "");
+  EXPECT_EQ(low_scale_in_words(3.96, 10), "");
+  EXPECT_NE(low_scale_in_words(3.95, 10), "");
+  EXPECT_EQ(low_scale_in_words(0.001, 1), "");
+  Trial trial(plain_options(1));
+  trial.options.recipe.epochs = 1;
+  EXPECT_EQ(start_of(trial).low_scale, "");
+  trial.options.recipe.scale = 2;
+  EXPECT_EQ(start_of(trial).low_scale, low_scale_in_words(2, 10));
 }
 
 TEST(Margin, AnotherRunsCentresAreRefused) {

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/unsigned_nan.h"
+#include "train/loop/centres_in_words.h"
 
 namespace ringlet::train {
 
@@ -38,11 +39,12 @@ RunReporter::RunReporter(const RunSetup& setup, std::span<RunListener* const> li
           std::any_of(listeners.begin(), listeners.end(),
                       [](const RunListener* listener) { return listener->wants_grad_norm(); })) {}
 
-void RunReporter::started(const comm::Communicator& communicator, const nn::Plan& plan,
-                          const std::vector<Bucket>& buckets) {
+void RunReporter::started(const comm::Communicator& communicator, const nn::Parameters& parameters,
+                          std::span<const StateArena> state, const std::vector<Bucket>& buckets) {
   if (listeners_.empty()) return;
+  const Recipe& recipe = setup_.options.recipe;
   StartReport report{.options = setup_.options,
-                     .plan = plan,
+                     .plan = parameters.plan(),
                      .buckets = buckets,
                      .data = setup_.data.train->description(),
                      .verification = verification_in_words(setup_),
@@ -57,6 +59,11 @@ void RunReporter::started(const comm::Communicator& communicator, const nn::Plan
                      .why_no_graph = communicator.transport().why_no_captures(),
                      .path = communicator.transport().path(),
                      .hosts = communicator.transport().hosts()};
+  if (recipe.has_margin()) {
+    report.centres =
+        centres_in_words(parameters, state, setup_.ranks * setup_.replica.max_train_batch);
+    report.low_scale = low_scale_in_words(recipe.scale, setup_.replica.input.outputs);
+  }
   for (int rank = 0; rank < setup_.ranks; ++rank) {
     report.batch_of_rank.push_back(setup_.partition.rank_range(0, rank).size());
   }

@@ -8,8 +8,9 @@
 
 #include "base/stopwatch.h"
 #include "comm/communicator.h"
-#include "nn/plan.h"
+#include "nn/parameters.h"
 #include "train/loop/train_step.h"
+#include "train/optimizers/optimizer.h"
 #include "train/reports/reports.h"
 #include "train/setup/run_setup.h"
 
@@ -22,8 +23,8 @@ class RunReporter {
 
   bool wants_grad_norm() const { return wants_grad_norm_; }
 
-  void started(const comm::Communicator& communicator, const nn::Plan& plan,
-               const std::vector<Bucket>& buckets);
+  void started(const comm::Communicator& communicator, const nn::Parameters& parameters,
+               std::span<const StateArena> state, const std::vector<Bucket>& buckets);
   /// Steps run eagerly from here on (step_graphs.h).
   void graph_refused(const std::string& why);
   /// A step of `samples` begins. `alone`: no earlier one waits to be reported.

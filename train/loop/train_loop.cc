@@ -130,7 +130,8 @@ TrainLoop::TrainLoop(const RunSetup& setup, Device& device, comm::Communicator& 
   rehearse();
   load_start();
   on_rank_0(communicator_, device_, "start", [this] {
-    reporter_.started(communicator_, step_.replica().plan(), step_.sync().buckets());
+    reporter_.started(communicator_, step_.replica().parameters(), step_.optimizer().state(),
+                      step_.sync().buckets());
   });
 }
 

@@ -63,6 +63,8 @@ struct StartReport {
   const std::vector<Bucket>& buckets;
   std::string data;                           ///< the data set in words
   std::string verification{};                 ///< the sets of pairs in words; empty: none
+  std::string centres{};                      ///< centres_in_words(); empty: there are none
+  std::string low_scale{};                    ///< low_scale_in_words()
   std::vector<std::int64_t> batch_of_rank{};  ///< samples a step, by rank
   std::int64_t steps_per_epoch = 0;
   std::int64_t planned_steps = 0;

@@ -191,8 +191,10 @@ void Console::started(const StartReport& report) {
                   with_commas(report.plan.parameter_count),
                   (report.plan.forward.flops + report.plan.backward.flops) * 1e-6 /
                       static_cast<double>(std::max<std::int64_t>(1, report.samples_per_pass))));
+  if (!report.centres.empty()) say("classes", report.centres);
   say("training", fmt::format("{} of {}, {}", counted(recipe.epochs, "epoch"),
                               counted(report.steps_per_epoch, "step"), rates_in_words(recipe)));
+  if (!report.low_scale.empty()) say("scale", report.low_scale);
   if (recipe.precision != Precision::f32) say("precision", precision_in_words(recipe));
   say("batch", batch_in_words(report));
   const std::size_t processes = report.batch_of_rank.size() / execution.devices.size();
