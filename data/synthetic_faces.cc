@@ -4,6 +4,7 @@
 #include <charconv>
 #include <limits>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include "base/data_error.h"
@@ -90,12 +91,20 @@ class SyntheticFaces final : public Dataset {
   Half half_;
 };
 
-std::int64_t checked_identities(const std::string& text) {
-  constexpr std::int64_t kBytesOfName = 48;
+/// 0: none, or more than labels can number.
+std::int64_t identities_in(std::string_view text) {
   std::int64_t identities = 0;
   const auto read = std::from_chars(text.data(), text.data() + text.size(), identities);
   const bool whole = read.ec == std::errc() && read.ptr == text.data() + text.size();
-  if (!whole || identities < 1 || identities > std::numeric_limits<std::int32_t>::max()) {
+  const bool holds =
+      whole && identities >= 1 && identities <= std::numeric_limits<std::int32_t>::max();
+  return holds ? identities : 0;
+}
+
+std::int64_t checked_identities(const std::string& text) {
+  constexpr std::int64_t kBytesOfName = 48;
+  const std::int64_t identities = identities_in(text);
+  if (identities == 0) {
     throw DataError("--data synthetic-faces:" + text +
                     ": the number of identities is a whole number from 1 to 2147483647, as in "
                     "synthetic-faces:1000");
@@ -112,6 +121,11 @@ std::int64_t checked_identities(const std::string& text) {
 }
 
 }  // namespace
+
+std::int64_t synthetic_identities(const std::string& data) {
+  const std::string begin = std::string(kSyntheticFacesName) + ":";
+  return data.starts_with(begin) ? identities_in(std::string_view(data).substr(begin.size())) : 0;
+}
 
 Splits make_synthetic_faces(const std::string& text, const SyntheticFacesOptions& options) {
   const std::int64_t identities = checked_identities(text);

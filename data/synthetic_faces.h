@@ -25,6 +25,9 @@ struct SyntheticFacesOptions {
   StopRequest stop_requested{};
 };
 
+/// How many `data`, as --data names it, asks for; 0: it is no such name.
+std::int64_t synthetic_identities(const std::string& data);
+
 /// Of `identities`, a whole number from 1 on in decimal. Throws DataError for any other text, and
 /// where there is no memory for so many names.
 Splits make_synthetic_faces(const std::string& identities,

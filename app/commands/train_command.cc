@@ -34,6 +34,7 @@
 #include "base/memory_limits.h"
 #include "base/one_line.h"
 #include "comm/shared_text.h"
+#include "data/synthetic_faces.h"
 #include "train/recipe/models.h"
 #include "train/task/classification.h"
 #include "train/telemetry/console.h"
@@ -290,6 +291,10 @@ int run_training(const RawFlags& flags, const CLI::App& command, comm::Group& gr
   if (speaks) claim.outputs(options, group.processes());
   if (speaks && !former && !files.init.empty()) warn_of_rounding(train::model_file_of(files.init));
   warn_of_other_bytes(group, options);
+  const std::uint64_t memory = usable_memory();
+  if (const std::int64_t drawn = data::synthetic_identities(options.recipe.data); drawn > 0) {
+    checked([&] { train::require_room(options, group.size(), drawn, memory); });  // before names
+  }
   const data::Splits data = open_data(flags, options);
   if (speaks) print_notes(data);
   for (const auto& half : {data.train, data.test}) half->look_at_samples();
@@ -298,7 +303,9 @@ int run_training(const RawFlags& flags, const CLI::App& command, comm::Group& gr
   train::RunSetup setup =
       checked([&] { return train::make_run_setup(options, data, group.size(), std::move(saved)); });
   checked([&] { train::require_trainable(setup); });
-  checked([&] { train::require_room(setup, usable_memory()); });
+  checked([&] {
+    train::require_room(setup.options, setup.ranks, setup.replica.input.outputs, memory);
+  });
   if (speaks && former) warn_of_other_tests(former->weights, *data.test);
   setup.stop_requested = is_to_stop;
 

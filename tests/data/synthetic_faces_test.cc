@@ -76,7 +76,11 @@ TEST(SyntheticFaces, RefuseWhatIsNoNumberAndWhatFillsTheMemory) {
     EXPECT_TRUE(says(message_of<DataError>([&] { make_synthetic_faces(text); }),
                      {"synthetic-faces:", "a whole number from 1"}))
         << text;
+    EXPECT_EQ(synthetic_identities("synthetic-faces:" + std::string(text)), 0);
   }
+  EXPECT_EQ(synthetic_identities("synthetic-faces:2147483647"), 2147483647);
+  EXPECT_EQ(synthetic_identities("synthetic-faces"), 0);
+  EXPECT_EQ(synthetic_identities("faces:12"), 0);
 }
 
 }  // namespace

@@ -427,9 +427,12 @@ TEST(Margin, BrokenEmbeddingsAreNamedByTheirRank) {
 TEST(Margin, CentresOfMoreThanTheMemoryAreRefusedBeforehand) {
   Trial two(plain_options(2));
   const RunSetup setup = make_run_setup(two.options, two.data, 4);
-  require_room(setup, 10 * kSize * 8 / 2);  // of 4 ranks two are here
+  const auto with = [&](std::uint64_t memory) {
+    require_room(setup.options, 4, setup.replica.input.outputs, memory);
+  };
+  with(10 * kSize * 8 / 2);  // of 4 ranks two are here
   const std::string message =
-      testing::message_of<ContractError>([&] { require_room(setup, 10 * kSize * 8 / 2 - 1); });
+      testing::message_of<ContractError>([&] { with(10 * kSize * 8 / 2 - 1); });
   EXPECT_TRUE(testing::says(message, {"10 classes", "of 6 numbers each", "2 of 4 replicas", "MB"}))
       << message;
 }

@@ -460,20 +460,22 @@ void require_trainable(const RunSetup& setup) {
   }
 }
 
-void require_room(const RunSetup& setup, std::uint64_t memory) {
-  const Recipe& recipe = setup.options.recipe;
-  const auto& devices = setup.options.execution.devices;
+void require_room(const TrainOptions& options, int ranks, std::int64_t classes,
+                  std::uint64_t memory) {
+  const Recipe& recipe = options.recipe;
+  const auto& devices = options.execution.devices;
   if (!recipe.has_margin() || devices.front().kind != DeviceKind::cpu) return;
   constexpr double kBytesOfNumber = 8, kMega = 1e6;
-  const double here = static_cast<double>(devices.size()) / setup.ranks;
-  const double needed = kBytesOfNumber * here * setup.replica.input.outputs * recipe.embedding_size;
+  const double here = static_cast<double>(devices.size()) / ranks;
+  const double needed =
+      kBytesOfNumber * here * static_cast<double>(classes) * recipe.embedding_size;
   if (needed <= static_cast<double>(memory)) return;
   throw ContractError(fmt::format(
       "--loss {}: the centres of {} classes, of {} numbers each, need {:.0f} MB of memory at least "
       "for {} of {} replicas here, and there are {:.0f} MB; take a smaller --embedding-size, fewer "
       "classes, or replicas on more machines",
-      recipe.loss, setup.replica.input.outputs, recipe.embedding_size, needed / kMega,
-      devices.size(), setup.ranks, static_cast<double>(memory) / kMega));
+      recipe.loss, classes, recipe.embedding_size, needed / kMega, devices.size(), ranks,
+      static_cast<double>(memory) / kMega));
 }
 
 }  // namespace ringlet::train

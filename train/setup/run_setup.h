@@ -72,8 +72,10 @@ void labels_of_step(const RunSetup& setup, std::int64_t step, std::vector<std::i
 /// an epoch: a pass has one sample there, and a batch norm sees one pixel of it.
 void require_trainable(const RunSetup& setup);
 
-/// Throws ContractError where the centres of a loss with a margin, whatever else a run needs, are
-/// more than `memory` bytes: of each number on processors a value and one of the optimiser's state.
-void require_room(const RunSetup& setup, std::uint64_t memory);
+/// Throws ContractError where the centres of `classes` of a loss with a margin, whatever else a run
+/// on so many ranks needs, are more than `memory` bytes: of each number on processors a value and
+/// one of the optimiser's state.
+void require_room(const TrainOptions& options, int ranks, std::int64_t classes,
+                  std::uint64_t memory);
 
 }  // namespace ringlet::train
