@@ -37,7 +37,7 @@ Parameters::Parameters(Device& device, const Registry& registry, const Plan& pla
   Allocator& gradient_memory = gradients_from != nullptr ? *gradients_from : device;
   for (int i = 0; i < gradient_arenas; ++i) {
     gradients_.emplace_back(gradient_memory,
-                            Shape{plan.with_gradient() + kStatistics + plan.running_elements});
+                            Shape{behind_gradients(i) + kStatistics + plan.running_elements});
     fill(stream, 0, gradients_.back());
   }
   const std::int64_t shards = registry.along.shards;
@@ -138,7 +138,7 @@ void Parameters::initialize(std::uint64_t seed) {
 }
 
 View Parameters::running_updates(int arena) const {
-  const std::int64_t begin = plan_.with_gradient() + kStatistics;
+  const std::int64_t begin = behind_gradients(arena) + kStatistics;
   return gradients(arena).slice(begin, begin + plan_.running_elements);
 }
 
@@ -148,8 +148,18 @@ void Parameters::commit_running_statistics(Stream& stream, ConstView scale) {
                             scale);
 }
 
+std::int64_t Parameters::behind_gradients(int arena) const {
+  return arena == 0 ? plan_.with_gradient() : plan_.replicated_gradient();
+}
+
+View Parameters::gradients(int arena, std::int64_t begin, std::int64_t end) const {
+  const std::int64_t left_out =
+      begin < plan_.with_gradient() ? 0 : plan_.with_gradient() - behind_gradients(arena);
+  return gradients(arena).slice(begin - left_out, end - left_out);
+}
+
 View Parameters::statistics(int arena) const {
-  const std::int64_t begin = plan_.with_gradient();
+  const std::int64_t begin = behind_gradients(arena);
   return gradients(arena).slice(begin, begin + kStatistics);
 }
 
@@ -182,10 +192,11 @@ void Parameters::use_pass(std::int64_t pass) {
 void Parameters::use_gradient_arena(int arena) {
   const View flat = gradients(arena);
   for (const PlannedParameter& planned : plan_.parameters) {
+    const bool cut = planned.placement == Placement::rows;
     registry_.parameters.at(static_cast<std::size_t>(planned.id))->gradient =
-        gradient_of(flat, planned);
+        gradient_of(cut ? gradients() : flat, planned);
   }
-  std::int64_t begin = plan_.with_gradient() + kStatistics;
+  std::int64_t begin = behind_gradients(arena) + kStatistics;
   for (RunningStatistics* running : registry_.running) {
     const std::int64_t end = begin + running_update_size(running->mean.shape.count());
     running->update = flat.slice(begin, end);

@@ -1,7 +1,8 @@
 // Parameters: a model's values, gradients and buffers as flat arenas on one device.
 //
 // There is one arena of values, and one or more of gradients: exact mode keeps a gradient for each
-// level of its tree, a model that only predicts keeps none. Parameters lie in the order of the
+// level of its tree, a model that only predicts keeps none. Those behind arena 0 have no room for
+// parameters whose rows are cut. Parameters lie in the order of the
 // plan. The gaps between them always hold zeros. Where images lie in nhwc, filters do in all arenas
 // (Parameter::layout_beside). Files have them row-major (row_major.h).
 //
@@ -51,8 +52,11 @@ class Parameters {
   const Registry& registry() const { return registry_; }
   /// All values, f32 [plan.elements].
   View values() const { return values_; }
-  /// A gradient arena, f32 [plan.with_gradient() + kStatistics + plan.running_elements].
+  /// A gradient arena, f32 [plan.with_gradient() + kStatistics + plan.running_elements]; of those
+  /// behind arena 0, without the rows that are cut.
   View gradients(int arena = 0) const { return gradients_.at(static_cast<std::size_t>(arena)); }
+  /// Elements [begin, end) of arena 0, none of rows that are cut, and the same ones of another.
+  View gradients(int arena, std::int64_t begin, std::int64_t end) const;
   /// The statistics behind the gradients, f32 [kStatistics].
   View statistics(int arena = 0) const;
   /// Behind those the updates of running statistics, f32 [plan.running_elements].
@@ -74,6 +78,8 @@ class Parameters {
   int gradient_arenas() const { return static_cast<int>(gradients_.size()); }
 
  private:
+  /// Where what stands behind the gradients begins.
+  std::int64_t behind_gradients(int arena) const;
   /// A parameter's range of an arena of gradients.
   View gradient_of(const View& arena, const PlannedParameter& planned) const;
   void lay_out_sampled(Parameter& parameter);

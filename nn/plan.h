@@ -9,6 +9,7 @@
 //   - the flops and bytes of a step
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -64,6 +65,8 @@ struct Plan {
   std::int64_t replicated() const { return elements - sharded; }
   /// Elements of an arena of gradients: `elements`, less those of rows that no step has.
   std::int64_t with_gradient() const { return elements - without_gradient; }
+  /// Elements of an arena of gradients that are alike on all ranks: the first ones.
+  std::int64_t replicated_gradient() const { return std::min(replicated(), with_gradient()); }
   /// Elements of an arena that are the model's own: the first ones.
   std::int64_t of_model() const { return elements - of_loss; }
 };

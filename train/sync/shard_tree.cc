@@ -20,15 +20,16 @@ void ShardTree::merge(Stream& stream, const nn::Parameters& parameters, int shar
   const nn::Plan& plan = parameters.plan();
   int top = arena_of(shard);
   for (int meeting = std::countr_one(bits(shard)); meeting > 0; --meeting, --top) {
-    const View from = parameters.gradients(top), to = parameters.gradients(top - 1);
     if (!plan.is_sharded()) {
-      accumulate(stream, from, to);
+      accumulate(stream, parameters.gradients(top), parameters.gradients(top - 1));
       continue;
     }
-    const std::int64_t replicated = plan.replicated(), all = from.count();
-    accumulate(stream, from.slice(0, replicated), to.slice(0, replicated));
-    const std::int64_t behind = plan.with_gradient();
-    accumulate(stream, from.slice(behind, all), to.slice(behind, all));
+    const auto add = [&](std::int64_t begin, std::int64_t end) {
+      accumulate(stream, parameters.gradients(top, begin, end),
+                 parameters.gradients(top - 1, begin, end));
+    };
+    add(0, plan.replicated_gradient());
+    add(plan.with_gradient(), parameters.gradients().count());
   }
 }
 
@@ -43,8 +44,8 @@ void ShardTree::add_rows(Stream& stream, const nn::Parameters& parameters, int s
 void ShardTree::merge_last(Stream& stream, const nn::Parameters& parameters, std::int64_t begin,
                            std::int64_t end) const {
   for (int top = arena_of(shards_ - 1); top > 0; --top) {
-    accumulate(stream, parameters.gradients(top).slice(begin, end),
-               parameters.gradients(top - 1).slice(begin, end));
+    accumulate(stream, parameters.gradients(top, begin, end),
+               parameters.gradients(top - 1, begin, end));
   }
 }
 
