@@ -20,6 +20,13 @@ class Axis {
   virtual const AxisPosition& position() const = 0;
   /// Samples of a rank in the pass that runs.
   virtual std::int64_t samples(int rank) const = 0;
+  /// Exact mode, in training: which of a step's passes runs, from 0. All of a logical shard, then
+  /// all of the next one of the rank's.
+  virtual int pass() const { return 0; }
+  /// Whether no rank has samples in a later one.
+  virtual bool is_last() const { return true; }
+  /// Samples of a rank in any of them.
+  virtual std::int64_t samples_in(int /*pass*/, int rank) const { return samples(rank); }
   /// The most that any rank has in any pass of this kind.
   virtual std::int64_t most() const = 0;
   /// all = `mine` of rank 0, of rank 1, ... `mine` has as many bytes on each. Any type.

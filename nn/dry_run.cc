@@ -22,9 +22,10 @@ DryRun::DryRun(const Registry& registry, DType activations, Layout images) : reg
     gradients_.push_back(std::move(parameter->gradients_by_rank));
     parameter->gradients_by_rank.clear();
     if (parameter->placement != Placement::rows || registry.along.alone()) continue;
-    parameter->gradients_by_rank.assign(
-        registry.along.shards > 0 ? static_cast<std::size_t>(registry.along.ranks) : 1,
-        parameter->gradient);
+    parameter->gradients_by_rank.assign(registry.along.shards > 0 && !parameter->is_written_once
+                                            ? static_cast<std::size_t>(registry.along.ranks)
+                                            : 1,
+                                        parameter->gradient);
   }
   for (StateBuffer* buffer : registry.buffers) {
     views_.push_back(buffer->value);

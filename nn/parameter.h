@@ -60,6 +60,12 @@ struct Parameter {
   /// parameter whose rows are cut and that is the loss's.
   std::optional<RowSampling> sampling;
   std::int64_t room = 0;  ///< rows that this rank has in a step at most; set as `rows` is
+  /// Of rows that are cut, in exact mode: whether the operation adds the gradients of a step's
+  /// logical shards by itself, and writes their sum in the step's last pass (Backward::
+  /// step_target()). Else they are kept apart to the end of the step. Set by the layer; of a
+  /// parameter of the loss.
+  bool adds_shards = false;
+  bool is_written_once = false;  ///< it does, in this run; set as `rows` is
   /// What this rank has a gradient of.
   Shape with_gradient() const { return sampling ? shape.with_batch(room) : held(); }
   /// Those of them that are of part `index` of this rank's, where it stands at `position`.
@@ -74,7 +80,8 @@ struct Parameter {
   View value;              ///< f32, a slice of the value arena, set by Parameters
   View gradient;           ///< f32, a slice of the current gradient arena, set by Parameters
   /// Where rows are cut over ranks, set by Parameters: where the gradient of this rank's rows goes,
-  /// by the rank whose samples it is of; one for all outside exact mode.
+  /// by the rank whose samples it is of; one for all outside exact mode and where
+  /// `is_written_once`.
   std::vector<View> gradients_by_rank;
   /// The value rounded to the activations' type, where that is narrow: what products read. As old
   /// as the last Parameters::narrow_values().
@@ -172,6 +179,7 @@ struct Registry {
                             " is to be cut by rows; those of matrices and vectors can be");
       }
       parameter->rows = position.held(parameter->shape[0], position.rank);
+      parameter->is_written_once = parameter->adds_shards && position.shards > 0;
       if (parameter->sampling) {
         parameter->room = parameter->gradient_rows(along, along.parts_of_rank() - 1).end;
       }

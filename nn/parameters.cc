@@ -42,7 +42,7 @@ Parameters::Parameters(Device& device, const Registry& registry, const Plan& pla
   }
   const std::int64_t shards = registry.along.shards;
   if (plan.is_sharded() && shards > 1 && gradient_arenas > 0) {
-    row_gradients_ = Tensor(device, {(shards - 1) * (plan.with_gradient() - plan.replicated())});
+    row_gradients_ = Tensor(device, {(shards - 1) * plan.rows_apart});
     fill(stream, 0, row_gradients_);
   }
   fill(stream, 0, values_);
@@ -164,8 +164,8 @@ View Parameters::statistics(int arena) const {
 }
 
 View Parameters::row_gradients(int shard) const {
-  const std::int64_t count = plan_.with_gradient() - plan_.replicated();
-  if (shard == 0) return gradients().slice(plan_.replicated(), plan_.with_gradient());
+  const std::int64_t count = plan_.rows_apart;
+  if (shard == 0) return gradients().slice(plan_.replicated(), plan_.replicated() + count);
   return row_gradients_.view().slice((shard - 1) * count, shard * count);
 }
 
@@ -177,6 +177,10 @@ void Parameters::use_pass(std::int64_t pass) {
     if (planned.placement != Placement::rows) continue;
     std::vector<View>& by_rank =
         registry_.parameters.at(static_cast<std::size_t>(planned.id))->gradients_by_rank;
+    if (planned.is_written_once) {
+      by_rank.assign(1, gradient_of(gradients(), planned));
+      continue;
+    }
     by_rank.resize(static_cast<std::size_t>(ranks));
     for (int rank = 0; rank < ranks; ++rank) {
       const auto shard = along.shards > 0 ? rank * along.parts_of_rank() + pass : 0;

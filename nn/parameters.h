@@ -13,7 +13,8 @@
 // Parameters whose rows are cut over ranks (placement.h) lie behind those that are alike on all,
 // with this rank's rows alone. In exact mode there is a gradient of these rows for each logical
 // shard of a step's samples, whichever rank has them: that of shard 0 lies in arena 0, where all of
-// them are added in the end.
+// them are added in the end. Where the operation adds them (Parameter::adds_shards), there is the
+// sum alone.
 #pragma once
 
 #include <cstdint>
@@ -69,7 +70,7 @@ class Parameters {
   /// All counters, i32 [their number], at least one element.
   View counters() const { return counters_; }
   /// Of the rows that are cut, in exact mode: the gradient of a logical shard, f32
-  /// [plan.with_gradient() - plan.replicated()]. Shard 0's, and outside exact mode, is arena 0's.
+  /// [plan.rows_apart]. Shard 0's, and outside exact mode, is arena 0's.
   View row_gradients(int shard = 0) const;
   /// Lets gradients of rows go where those of each rank's pass `pass` belong.
   void use_pass(std::int64_t pass);

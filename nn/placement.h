@@ -30,11 +30,15 @@ struct AxisPosition {
   /// Exact mode: logical shards of a step's samples, a multiple of the ranks. Gradients of each are
   /// kept apart, and added in one tree. 0: not exact.
   int shards = 0;
+  /// Exact mode: passes of each of these shards.
+  int accumulate = 1;
 
   /// Nothing is cut, and nobody has to be asked.
   bool alone() const { return ranks == 1 && shards == 0; }
   int parts() const { return shards > 0 ? shards : ranks; }
   int parts_of_rank() const { return parts() / ranks; }
+  /// Exact mode: of a rank in a step.
+  int passes() const { return parts_of_rank() * accumulate; }
   /// Part `index` of `rows` rows.
   Rows part(std::int64_t rows, int index) const {
     const std::int64_t small = rows / parts(), larger = rows % parts();

@@ -1,5 +1,6 @@
 #include "nn/plan.h"
 
+#include <algorithm>
 #include <map>
 
 #include "kernels/running_statistics.h"
@@ -85,7 +86,8 @@ void lay_out(const std::vector<const Parameter*>& order, const Tape& tape, bool 
                                  .placement = placement_of(*parameter),
                                  .of_loss = of_loss,
                                  .rows = cut ? parameter->shape[0] : 0,
-                                 .gradient_rows = parameter->sampling ? parameter->room : -1});
+                                 .gradient_rows = parameter->sampling ? parameter->room : -1,
+                                 .is_written_once = parameter->is_written_once});
       plan.elements = begin + count;
       plan.parameter_count += parameter->shape.count();
     }
@@ -96,12 +98,22 @@ void lay_out(const std::vector<const Parameter*>& order, const Tape& tape, bool 
   for (const bool cut : {false, true}) {
     for (const bool of_loss : {false, true}) lay_out_those(cut, of_loss);
   }
+  plan.rows_apart = plan.sharded;
   for (const PlannedParameter& planned : plan.parameters) {
+    require(!planned.is_written_once || planned.of_loss, "plan_training",
+            "an operation adds logical shards of the loss's own parameters alone");
+    if (planned.is_written_once) {
+      plan.rows_apart = std::min(plan.rows_apart, planned.begin - plan.replicated());
+    }
+    require(planned.is_written_once || plan.rows_apart == plan.sharded, "plan_training",
+            "an operation adds logical shards of all of the loss's own parameters, or of none");
     if (planned.gradient_rows < 0) continue;
     require(&planned == &plan.parameters.back(), "plan_training",
             "one parameter at most is sampled by rows, and it is the loss's");
     plan.without_gradient = plan.elements - aligned(planned.gradient_end());
   }
+  const std::int64_t rows = std::max<std::int64_t>(0, plan.with_gradient() - plan.replicated());
+  plan.rows_apart = std::min(plan.rows_apart, rows);
 }
 
 /// Calls run(n) for every batch that is smaller than `batch`. The arena's best fit may pack one
@@ -153,8 +165,9 @@ std::int64_t plan_evaluation(Layer& model, const Registry& registry, const Input
 
 Plan plan_training(const Registry& registry, const BatchSpec& batch, const Pass& pass, bool fuse) {
   DryRun run(registry, batch.activations, batch.images);
-  Arena activations(run.device, batch.memory);
+  Arena activations(run.device, batch.memory), step(run.device, batch.memory);
   Tape tape(run.device, activations, registry.parameters);
+  tape.keep_steps_in(step);
   Plan plan;
   OrderRecorder recorder(plan.backward);
   const View seed = run.external({1}, DType::f32, Layout::nchw);
@@ -181,6 +194,7 @@ Plan plan_training(const Registry& registry, const BatchSpec& batch, const Pass&
     tape.backward(forward(run, tape, batch, samples, pass), seed);
   });
   plan.activation_bytes = activations.high_water();
+  plan.step_bytes = step.high_water();
   plan.activations = batch.activations;
   plan.images = batch.images;
   return plan;

@@ -35,6 +35,7 @@ struct PlannedParameter {
   double final_flops = 0;  ///< of backward, done when its gradient is final
   /// Rows of its gradient, where a step has some alone (Parameter::sampling); -1: all.
   std::int64_t gradient_rows = -1;
+  bool is_written_once = false;  ///< Parameter::is_written_once
   Shape gradient() const { return gradient_rows < 0 ? shape : shape.with_batch(gradient_rows); }
   std::int64_t gradient_end() const { return begin + gradient().count(); }
 };
@@ -50,8 +51,11 @@ struct Plan {
   std::int64_t sharded = 0;           ///< those of them, at its end, that are rows cut over ranks
   std::int64_t without_gradient = 0;  ///< those of them, at its end, that no gradient's arena has
   std::int64_t parameter_count = 0;   ///< numbers that are learnt, whoever holds them
+  std::int64_t rows_apart = 0;        ///< those of a gradient of rows, its first ones, that exact
+                                      ///< mode keeps apart by logical shard
   std::int64_t running_elements = 0;  ///< of all updates of running statistics
   std::int64_t activation_bytes = 0;  ///< high-water mark of the activation arena
+  std::int64_t step_bytes = 0;        ///< that operations keep from pass to pass of a step
   DType activations = DType::f32;     ///< BatchSpec::activations
   Layout images = Layout::nchw;       ///< BatchSpec::images
   WorkTotals forward;

@@ -75,6 +75,7 @@ void Tape::begin(const StepContext& context) {
   chunk_ = 0;
   chunk_used_ = 0;
   arena_.reset();
+  if (step_arena_ != nullptr) step_arena_->reset();
 }
 
 int Tape::add_node(const Node& node) {
@@ -131,6 +132,12 @@ Variable Tape::make(const Shape& shape, Layout layout, DType dtype) {
 View Tape::keep(const Shape& shape, Layout layout, DType dtype) {
   kept_.push_back(arena_.allocate(shape, dtype, layout));
   return kept_.back();
+}
+
+View Tape::keep_for_step(const Shape& shape, DType dtype) {
+  require(step_arena_ != nullptr, "Tape::keep_for_step",
+          "there is no memory for it; say where it is by keep_steps_in()");
+  return step_arena_->allocate(shape, dtype);
 }
 
 bool Tape::wants_gradient(const Variable& x) const {
@@ -287,6 +294,19 @@ Backward::RowTargets Backward::row_targets(const Variable& x) const {
     if (tape_.marks_targets_ && !adds && view.bytes() > 0) mark(tape_.marked_.emplace_back(view));
   }
   return {views, adds ? 1.0F : 0.0F};
+}
+
+View Backward::step_target(const Variable& x, bool is_last) const {
+  Tape::Node& node = tape_.node(x);
+  require(node.parameter != nullptr && node.parameter->is_written_once, "Backward::step_target",
+          "no parameter whose gradient comes at the end of a step; ask row_targets() for it");
+  const View& view = node.parameter->gradients_by_rank.front();
+  node.gradient = view;
+  node.written = true;
+  ++node.targets;
+  if (!is_last) return {};
+  if (tape_.marks_targets_ && view.bytes() > 0) mark(tape_.marked_.emplace_back(view));
+  return view;
 }
 
 bool Tape::adds(const Node& node) const {
@@ -452,6 +472,7 @@ void Tape::finish(Parameter& parameter, bool written, const BackwardOptions& opt
 }
 
 void Tape::zero(const Parameter& parameter) {
+  if (parameter.is_written_once) return;  // behind the last pass that writes it, maybe
   if (parameter.gradients_by_rank.empty()) return fill(stream(), 0, parameter.gradient);
   for (const View& view : parameter.gradients_by_rank) fill(stream(), 0, view);
 }

@@ -113,6 +113,9 @@ class Backward {
   /// The same for a parameter whose rows are cut over ranks: where the gradient of this rank's rows
   /// goes, by the rank whose samples it is of. All views are to be written.
   RowTargets row_targets(const Variable& x) const;
+  /// Of a parameter that is_written_once: where the gradient of a whole step goes. It is to be
+  /// overwritten in the step's last pass (Axis::is_last()); absent in the passes before.
+  View step_target(const Variable& x, bool is_last) const;
 
  private:
   Tape& tape_;
@@ -136,6 +139,9 @@ class Tape {
   /// that its launches may be captured once and replayed.
   bool repeatable() const { return repeatable_; }
 
+  /// Where keep_for_step() has its memory; `arena` outlives the tape, and is this tape's alone.
+  void keep_steps_in(Arena& arena) { step_arena_ = &arena; }
+
   /// Forgets the last step; its variables become invalid.
   void begin(const StepContext& context);
 
@@ -151,6 +157,9 @@ class Tape {
   Variable make(const Shape& shape, Layout layout, DType dtype = DType::f32);
   /// Memory that belongs to the step recorded next (a mask, probabilities).
   View keep(const Shape& shape, Layout layout, DType dtype = DType::f32);
+  /// Memory that keeps what is in it from pass to pass. It is the same for the same call of each
+  /// pass, so all training passes have to make the same ones, whatever their samples.
+  View keep_for_step(const Shape& shape, DType dtype = DType::f32);
   /// Whether a step that is recorded with this input will have to find its gradient.
   bool wants_gradient(const Variable& x) const;
   /// `weight` as a product with activations of type `dtype` reads it: its value where that is of
@@ -298,6 +307,7 @@ class Tape {
 
   Device& device_;
   Arena& arena_;
+  Arena* step_arena_ = nullptr;
   std::vector<Parameter*> parameters_;
   StepContext context_;
   bool repeatable_ = true;

@@ -8,6 +8,7 @@ ClassCentres::ClassCentres(std::unique_ptr<Layer> model, std::int64_t classes, s
     : model_(std::move(model)), centres_({classes, size}, Initializer::normal(0.01F)) {
   centres_.placement = Placement::rows;
   centres_.of_loss = true;
+  centres_.adds_shards = true;
 }
 
 Variable ClassCentres::forward(Tape& tape, const Variable& x) { return model_->forward(tape, x); }

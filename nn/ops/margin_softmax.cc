@@ -1,6 +1,7 @@
 #include "nn/ops/margin_softmax.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "kernels/elementwise.h"
 #include "kernels/linear.h"
@@ -25,8 +26,14 @@ struct Block {
   std::int64_t size() const { return end - begin; }
 };
 
+/// What a pass finds of all ranks' samples; or what all passes of a step have found, one after the
+/// other. Products are absent there where a step keeps none.
+struct Found {
+  View features, x_inverse, own, targets, merged, dlosses, products;
+};
+
 /// What forward leaves for backward; all of it trivially copyable.
-struct Head {
+struct Head : Found {
   Variable x, centres, loss;
   MarginSpec spec;
   Axis* axis;  // null: this rank has all samples and all rows
@@ -35,19 +42,20 @@ struct Head {
   std::int64_t most;      // samples of a rank
   std::int64_t apart;     // rows from rank to rank in dfeatures
   std::int64_t columns;
-  bool keeps;       // all products
-  bool is_sampled;  // the step has some of the rows alone
-  View features, x_inverse;
-  View weight, w_inverse;     // of the columns: this rank's rows, or those of them that are listed
-  View labels, own, targets;  // own: the column of each label, counted from `first`
+  bool keeps;              // all products
+  bool is_sampled;         // the step has some of the rows alone
+  bool adds_shards;        // the rows' gradient is made in a step's last pass, see sum_shards()
+  int pass;                // of a step
+  Found of_step;           // where adds_shards: of all passes
+  View weight, w_inverse;  // of the columns: this rank's rows, or those of them that are listed
+  View labels;             // `own`: the column of each, counted from `first`
   std::int64_t first;
-  View merged;
-  View products;
   View dfeatures, partial;  // of features; of a part of the rows, where there are several
-  View dloss, dlosses;
+  View sums;                // where adds_shards: gradients of a block of rows
+  View dloss;
 
   std::int64_t samples(int rank) const {
-    return axis != nullptr ? axis->samples(rank) : x.shape()[0];
+    return axis != nullptr ? axis->samples_in(pass, rank) : x.shape()[0];
   }
   std::int64_t width() const { return weight.shape()[0]; }
 
@@ -70,6 +78,30 @@ struct Head {
     return rows_of_matrix(matrix, block.begin, block.size(), columns);
   }
   View inverse_of(const Block& block) const { return w_inverse.slice(block.begin, block.end); }
+  /// Where shards' gradients of a block wait for others, besides the block of `dw` itself.
+  View sum(int index, const Block& block, const View& dw) const {
+    if (index == 0) return weight_of(dw, block);
+    const std::int64_t most_rows = sums.shape()[0] / waiting_sums();
+    return rows_of_matrix(sums, (index - 1) * most_rows, block.size(), columns);
+  }
+  /// At most.
+  int waiting_sums() const { return std::bit_width(static_cast<unsigned>(position.shards - 1)); }
+  /// This head in another pass of the step, as far as it is in memory still.
+  Head in_pass(int index) const {
+    Head there = *this;
+    const std::int64_t of_pass = position.ranks * most, at = index * of_pass;
+    there.pass = index;
+    there.features = rows_of_matrix(of_step.features, at, of_pass, columns);
+    there.x_inverse = of_step.x_inverse.slice(at, at + of_pass);
+    there.own = of_step.own.slice(at, at + of_pass);
+    there.targets = rows_of_matrix(of_step.targets, at, of_pass, 2);
+    there.merged = rows_of_matrix(of_step.merged, at, of_pass, kOfSample);
+    there.dlosses =
+        of_step.dlosses.slice(index * position.ranks, (index + 1) * std::int64_t{position.ranks});
+    if (of_step.products.absent()) return there;
+    there.products = of_step.products.slice(at * width(), (at + of_pass) * width());
+    return there;
+  }
   View product(int rank, const Block& block) const {
     const std::int64_t at = keeps ? most * (rank * width() + block.begin) : 0;
     return products.slice(at, at + samples(rank) * block.size())
@@ -170,19 +202,25 @@ View merge(Tape& tape, const Head& head, const MarginSpec& spec) {
   return parts;
 }
 
-/// Products become gradients, block by block, and these those of rows and embeddings.
+/// Products become gradients.
+void differentiate(Stream& stream, const Head& head, int rank, const Block& block) {
+  margin_softmax_gradient(stream, head.spec, head.of_samples(head.x_inverse, rank),
+                          head.inverse_of(block), head.of_samples(head.own, rank),
+                          head.first + block.begin, head.numbers_of(head.targets, rank, 2),
+                          head.numbers_of(head.merged, rank, kOfSample),
+                          head.dlosses.slice(rank, rank + 1), head.product(rank, block));
+}
+
+/// Products become gradients, block by block, and these those of embeddings and, where `dw` is not
+/// absent, of rows.
 void run_blocks(Backward& backward, const Head& head, int rank, const View& dw, float beta_of_dw) {
   Stream& stream = backward.stream();
-  const bool of_x = backward.wants(head.x), of_w = backward.wants(head.centres);
+  const bool of_x = backward.wants(head.x), of_w = !dw.absent();
   const int parts = head.position.parts_of_rank();
   head.for_each_block([&](const Block& block) {
     if (!head.keeps) head.multiply(stream, rank, block);
+    differentiate(stream, head, rank, block);
     const View g = head.product(rank, block);
-    margin_softmax_gradient(stream, head.spec, head.of_samples(head.x_inverse, rank),
-                            head.inverse_of(block), head.of_samples(head.own, rank),
-                            head.first + block.begin, head.numbers_of(head.targets, rank, 2),
-                            head.numbers_of(head.merged, rank, kOfSample),
-                            head.dlosses.slice(rank, rank + 1), g);
     const View dx = parts == 1 ? head.dfeatures_of(rank)
                                : rows_of_matrix(head.partial, block.part * head.most,
                                                 head.samples(rank), head.columns);
@@ -212,9 +250,48 @@ void run_blocks(Backward& backward, const Head& head, int rank, const View& dw, 
   copy(stream, partial(0), head.dfeatures_of(rank));
 }
 
-/// Where the gradient of this rank's rows goes; none where nobody wants it.
+/// to = the gradient of a block of rows, of a logical shard's samples.
+void differentiate_shard(Stream& stream, const Head& head, int shard, const Block& block,
+                         const View& to) {
+  const int shards_of_rank = head.position.parts_of_rank(), rank = shard / shards_of_rank;
+  const int first = shard % shards_of_rank * head.position.accumulate;
+  for (int i = 0; i < head.position.accumulate; ++i) {
+    const Head pass = head.in_pass(first + i);
+    if (pass.samples(rank) == 0) {
+      if (i == 0) fill(stream, 0, to);
+      continue;
+    }
+    if (head.of_step.products.absent()) {
+      pass.multiply(stream, rank, block);
+      differentiate(stream, pass, rank, block);
+    }
+    linear_backward_weight(stream, pass.features_of(rank), pass.product(rank, block),
+                           i == 0 ? 0.0F : 1.0F, to);
+    project_rows(stream, head.weight_of(head.weight, block), head.inverse_of(block), to);
+  }
+}
+
+/// dw = the gradient of this rank's rows, of all passes of a step: that of each logical shard by
+/// itself, and these added in the tree that train/sync/shard_tree.h draws. All of it is of this
+/// rank's rows, so a block of them is done after another, and beside dw there are a few blocks.
+void sum_shards(Stream& stream, const Head& head, const View& dw) {
+  head.for_each_block([&](const Block& block) {
+    if (block.size() == 0) return;
+    for (int shard = 0; shard < head.position.shards; ++shard) {
+      const auto bits = static_cast<unsigned>(shard);
+      int top = std::popcount(bits);
+      differentiate_shard(stream, head, shard, block, head.sum(top, block, dw));
+      for (int meeting = std::countr_one(bits); meeting > 0; --meeting, --top) {
+        accumulate(stream, head.sum(top, block, dw), head.sum(top - 1, block, dw));
+      }
+    }
+  });
+}
+
+/// Where the gradient of this rank's rows goes in this pass; none where nobody wants it, or where
+/// it waits for the step's last one.
 Backward::RowTargets targets_of_rows(Backward& backward, const Head& head, View& alone) {
-  if (!backward.wants(head.centres)) return {};
+  if (!backward.wants(head.centres) || head.adds_shards) return {};
   if (head.axis != nullptr) return backward.row_targets(head.centres);
   const auto [view, beta] = backward.target(head.centres);
   alone = view;
@@ -245,6 +322,11 @@ void run_backward(Backward& backward, const Head& head) {
     if (rows.views.size() > 1 && head.samples(rank) == 0) continue;
     project_rows(stream, head.weight, head.w_inverse, rows.view(rank));
   }
+  if (head.adds_shards && backward.wants(head.centres)) {
+    const bool is_last = head.axis->is_last();
+    const View dw = backward.step_target(head.centres, is_last);
+    if (is_last) sum_shards(stream, head, dw);
+  }
   if (!of_x) return;
   if (head.axis != nullptr) head.axis->sum_own(stream, head.dfeatures, "gradients of embeddings");
   const std::int64_t first = head.position.rank * head.most, samples = head.x.shape()[0];
@@ -256,6 +338,39 @@ void run_backward(Backward& backward, const Head& head) {
   }
   const auto [dx, beta] = backward.target(head.x);
   rows_backward(stream, own, beta, dx);
+}
+
+/// Room for what all passes of a step find, and for the sums of a block.
+void keep_for_step(Tape& tape, Head& head, std::int64_t kept) {
+  const std::int64_t samples =
+      std::int64_t{head.position.passes()} * head.position.ranks * head.most;
+  head.of_step = {
+      .features = tape.keep_for_step({samples, head.columns}),
+      .x_inverse = tape.keep_for_step({samples}),
+      .own = tape.keep_for_step({samples}, DType::i32),
+      .targets = tape.keep_for_step({samples, 2}),
+      .merged = tape.keep_for_step({samples, kOfSample}),
+      .dlosses = tape.keep_for_step({std::int64_t{head.position.passes()} * head.position.ranks}),
+      .products = keeps_products(samples, head.width(), kept)
+                      ? tape.keep_for_step({samples * head.width()})
+                      : View()};
+  std::int64_t most_rows = 0;
+  head.for_each_block([&](const Block& block) { most_rows = std::max(most_rows, block.size()); });
+  head.sums = tape.keep({head.waiting_sums() * most_rows, head.columns}, Layout::nchw);
+  head = head.in_pass(head.pass);
+}
+
+/// Room for what a pass finds.
+void keep_for_pass(Tape& tape, Head& head) {
+  const auto keep = [&](const Shape& kept) { return tape.keep(kept, Layout::nchw); };
+  const std::int64_t samples = head.position.ranks * head.most;
+  head.features = keep({samples, head.columns});
+  head.x_inverse = keep({samples});
+  head.own = head.is_sampled ? tape.keep({samples}, Layout::nchw, DType::i32) : head.labels;
+  head.targets = keep({samples, 2});
+  head.merged = keep({samples, kOfSample});
+  if (!tape.context().training) return;
+  head.dlosses = head.axis != nullptr ? keep({head.position.ranks}) : head.dloss;
 }
 
 Head make_head(const Variable& x, Parameter& centres, const MarginSpec& spec, std::int64_t kept) {
@@ -270,6 +385,7 @@ Head make_head(const Variable& x, Parameter& centres, const MarginSpec& spec, st
   head.axis = axis;
   head.centres = tape.parameter(centres);
   head.position = axis != nullptr ? axis->position() : AxisPosition{};
+  head.pass = axis != nullptr ? axis->pass() : 0;
   head.rows = &centres;
   head.most = axis != nullptr ? axis->most() : x.shape()[0];
   head.columns = shape[1];
@@ -282,20 +398,24 @@ Head make_head(const Variable& x, Parameter& centres, const MarginSpec& spec, st
   head.first = head.is_sampled ? 0 : head.position.held(shape[0], head.position.rank).begin;
   const std::int64_t samples = head.position.ranks * head.most, rows = head.width();
   head.keeps = learns && keeps_products(samples, rows, kept);
+  head.adds_shards = learns && centres.is_written_once;
   head.loss = tape.make({1}, Layout::nchw);
-  head.features = keep({samples, head.columns});
-  head.x_inverse = keep({samples});
   head.w_inverse = keep({rows});
-  head.labels = tape.keep({samples}, Layout::nchw, DType::i32);
-  head.own = head.is_sampled ? tape.keep({samples}, Layout::nchw, DType::i32) : head.labels;
-  head.targets = keep({samples, 2});
-  head.merged = keep({samples, kOfSample});
-  head.products = keep({head.keeps ? samples * rows : head.most * std::min(rows, kClassesOfBlock)});
+  head.dloss = learns ? keep({1}) : View();
+  if (head.adds_shards) {
+    keep_for_step(tape, head, kept);
+    head.labels = head.is_sampled ? tape.keep({samples}, Layout::nchw, DType::i32) : head.own;
+  } else {
+    head.labels = tape.keep({samples}, Layout::nchw, DType::i32);
+    keep_for_pass(tape, head);
+  }
+  if (head.of_step.products.absent()) {
+    head.products =
+        keep({head.keeps ? samples * rows : head.most * std::min(rows, kClassesOfBlock)});
+  }
   if (!learns) return head;
   head.dfeatures = keep({head.position.ranks * head.apart, head.columns});
   head.partial = parts > 1 ? keep({parts * head.most, head.columns}) : View();
-  head.dloss = keep({1});
-  head.dlosses = axis != nullptr ? keep({head.position.ranks}) : head.dloss;
   return head;
 }
 

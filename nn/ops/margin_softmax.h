@@ -12,10 +12,15 @@
 // that are listed instead, and has a gradient of these alone. The own class of each sample is to be
 // among them: it has no logit else.
 //
+// In exact mode the gradient of the rows is the sum of those of all logical shards of a step, in
+// one tree. It is made in the last pass that has samples, a block of rows after another, from what
+// all passes have left (Parameter::adds_shards): so no shard has a gradient of all rows for itself.
+//
 // Products of all samples and all rows of this rank are kept for backward where they are few, and
-// else made again: there is never more than a block of them. Each product is of one rank's samples
-// and a block of one part of the rows, in either case, so in exact mode all bits are the same for
-// any number of ranks.
+// else made again: there is never more than a block of them. In exact mode those of a whole step
+// are kept where they are few, else they are made again for the gradient of the rows. Each product
+// is of one rank's samples and a block of one part of the rows, in any case, so in exact mode all
+// bits are the same for any number of ranks.
 #pragma once
 
 #include "kernels/margin_softmax.h"
@@ -24,7 +29,7 @@
 
 namespace ringlet::nn {
 
-/// Bytes of products that are kept for backward at most.
+/// Bytes of products that are kept for backward at most, of a pass and of a step.
 inline constexpr std::int64_t kKeptProducts = 256LL << 20;
 /// Classes whose products are made at once.
 inline constexpr std::int64_t kClassesOfBlock = 4096;

@@ -48,7 +48,7 @@ Plan plan_by_hand(const Registry& registry) {
   plan.parameters = {
       {"scale", {3}, 1, 1, 0, 3},
       {"table", table.held(), 0, 1, 16, 16 + table.held().count(), Placement::rows, false, 5}};
-  plan.sharded = 16;
+  plan.sharded = plan.rows_apart = 16;
   plan.elements = 32;
   return plan;
 }

@@ -1,5 +1,6 @@
 // Training by a loss with a margin (--loss arcface and the like): what is learnt, saved and resumed
 // does not depend on how many ranks have the classes' centres.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 
 #include "data/memory_dataset.h"
 #include "kernels/host_copy.h"
+#include "kernels/meta_device.h"
 #include "nn/layers/linear.h"
 #include "nn/layers/sequential.h"
 #include "nn/layers/stateless.h"
@@ -26,6 +28,7 @@
 #include "train/files/centres.h"
 #include "train/files/load_model.h"
 #include "train/loop/centres_in_words.h"
+#include "train/sync/shard_tree.h"
 
 namespace ringlet::train {
 namespace {
@@ -203,6 +206,56 @@ TEST(Margin, HasAGradientOfTheSampleAlone) {
   EXPECT_EQ(tenth.elements, all.elements);
   EXPECT_LT(tenth.with_gradient(), tenth.of_model() + 64 * 100'000 / 10 + 64);
   EXPECT_LT(tenth.activation_bytes, 2 * 64 * 100'000 / 10 * 4 + (40 << 20));
+}
+
+/// Counts what is allocated.
+class CountingDevice : public MetaDevice {
+ public:
+  std::int64_t bytes = 0;
+
+ protected:
+  void* do_allocate(std::int64_t size) override {
+    bytes += size;
+    return MetaDevice::do_allocate(size);
+  }
+};
+
+/// Not one for each logical shard, nor one for each level of their tree. Beside it, of the step's
+/// samples what they have to say, and a few blocks of rows.
+TEST(Margin, ExactModeHasOneGradientOfTheCentres) {
+  constexpr std::int64_t kOfShard = 14, kWidth = 64, kClasses = 100'000, kSlack = 4 << 20;
+  for (const int ranks : {1, 2, 4, 8}) {
+    for (const double rate : {1.0, 0.1}) {
+      for (const int accumulate : {1, 2}) {
+        SCOPED_TRACE(fmt::format("{} ranks, rate {}, {} passes", ranks, rate, accumulate));
+        ReplicaSpec spec;
+        spec.recipe.model = "mlp";
+        spec.recipe.loss = "arcface";
+        spec.recipe.embedding_size = kWidth;
+        spec.recipe.batch_size = 8 * kOfShard;
+        spec.recipe.sample_rate = rate;
+        spec.input = {1, 5, 5, kClasses};
+        spec.max_train_batch = kOfShard / accumulate;
+        const auto model = make_model(spec);
+        const auto task = task_of(spec);
+        nn::Registry registry = nn::register_model(*model);
+        registry.place({.rank = 0, .ranks = ranks, .shards = 8, .accumulate = accumulate});
+        const nn::Plan plan = nn::plan_training(registry, batch_of(spec, spec.max_train_batch),
+                                                pass_of(*task, *model, true));
+        CountingDevice device;
+        const int arenas = ShardTree(8 / ranks).arenas();
+        const nn::Parameters parameters(device, registry, plan, arenas);
+        const std::int64_t rows = registry.parameters.back()->with_gradient()[0];
+        const std::int64_t gradient = 4 * rows * kWidth;
+        EXPECT_GT(gradient, kClasses / ranks * (rate < 1 ? 25 : 250));
+        EXPECT_LT(device.bytes, 4 * plan.elements + gradient +
+                                    4 * arenas * (plan.replicated() + 1000) + 4 * rows);
+        EXPECT_LT(plan.step_bytes, 4 * 8 * kOfShard * (rows + kWidth + 10) + 8192);
+        const std::int64_t copied = rate < 1 ? gradient : 0, block = 4 * 4096 * kWidth;
+        EXPECT_LT(plan.activation_bytes, copied + 3 * block + 4 * rows + kSlack);
+      }
+    }
+  }
 }
 
 TEST(Margin, ProcessesSampleWhatThreadsDo) {
@@ -467,17 +520,27 @@ TEST(Margin, ARunSaysWhatItsCentresTake) {
   adamw.recipe.momentum = 0;
   EXPECT_EQ(said(adamw, 10),
             "10 centres of 25000, 4.0 MB with gradient, exp_avg and exp_avg_sq" + kept);
-  // A gradient of the samples of each of eight shards.
+  // One gradient, whatever the shards.
   EXPECT_EQ(said(exact_options(8), 16),
-            "16 centres of 25000, up to 2 a replica, 2.0 MB with gradient and velocity" + kept);
+            "16 centres of 25000, up to 2 a replica, 0.6 MB with gradient and velocity" + kept);
 }
 
 TEST(Margin, ARunSaysWhetherItKeepsLogits) {
+  constexpr std::int64_t kMost = (256 << 20) / (4 * 16);  // samples of which all are kept
+  Trial exact(exact_options(2), 32);
+  run(make_run_setup(exact.options, exact.data, 2), {}, [](TrainLoop& loop, Device&, int rank) {
+    if (rank > 0) return;
+    const auto said = [&](std::int64_t samples) {
+      return centres_in_words(loop.replica().parameters(), loop.optimizer().state(), samples);
+    };
+    EXPECT_TRUE(said(kMost / 4).ends_with(" are kept")) << said(kMost / 4);  // in four passes
+    EXPECT_TRUE(said(kMost).ends_with(" computed twice, 4,096 classes at a time")) << said(kMost);
+    EXPECT_TRUE(said(kMost + 1).ends_with(" computed three times, 4,096 classes at a time"));
+  });
   Trial trial(plain_options(2), 32);
   const RunSetup setup = make_run_setup(trial.options, trial.data, 2);
   run(setup, {}, [](TrainLoop& loop, Device&, int rank) {
     if (rank > 0) return;
-    constexpr std::int64_t kMost = (256 << 20) / (4 * 16);  // samples of which all are kept
     const auto said = [&](std::int64_t samples) {
       return centres_in_words(loop.replica().parameters(), loop.optimizer().state(), samples);
     };

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 
 #include "nn/ops/margin_softmax.h"
@@ -14,11 +13,16 @@ namespace {
 
 constexpr std::int64_t kBytes = 4;  // of a number
 
-/// In exact mode there is a gradient of each level of the tree, and one of each shard's samples.
-std::int64_t gradients_of_rows(const nn::Parameters& parameters) {
-  const nn::AxisPosition& along = parameters.registry().along;
-  const int of_shards = along.alone() ? 0 : std::max(0, along.shards - 1);
-  return parameters.gradient_arenas() + of_shards;
+/// Exact mode makes products that it does not keep of the whole step once more, for the centres.
+std::string logits_in_words(const nn::AxisPosition& along, std::int64_t samples,
+                            std::int64_t rows) {
+  const bool exact = along.shards > 0;
+  if (nn::keeps_products(exact ? samples * along.passes() : samples, rows)) {
+    return "a step's logits are kept";
+  }
+  const bool thrice = exact && !nn::keeps_products(samples, rows);
+  return fmt::format("a step's logits are computed {}, {} classes at a time",
+                     thrice ? "three times" : "twice", with_commas(nn::kClassesOfBlock));
 }
 
 }  // namespace
@@ -27,8 +31,7 @@ std::string centres_in_words(const nn::Parameters& parameters, std::span<const S
                              std::int64_t samples) {
   const nn::Plan& plan = parameters.plan();
   const nn::PlannedParameter& centres = plan.parameters.back();
-  std::int64_t numbers =
-      centres.shape.count() + gradients_of_rows(parameters) * centres.gradient().count();
+  std::int64_t numbers = centres.shape.count() + centres.gradient().count();
   std::string names = "gradient";
   for (std::size_t i = 0; i < state.size(); ++i) {
     numbers += state[i].rows_of < 0 ? centres.shape.count() : centres.shape[0];
@@ -41,11 +44,7 @@ std::string centres_in_words(const nn::Parameters& parameters, std::span<const S
     words += fmt::format(", up to {} a replica", with_commas(centres.shape[0]));
   }
   words += fmt::format(", {:.1f} MB with {}; ", static_cast<double>(kBytes * numbers) / 1e6, names);
-  if (nn::keeps_products(samples, centres.gradient()[0])) {
-    return words + "a step's logits are kept";
-  }
-  return words + fmt::format("a step's logits are computed twice, {} classes at a time",
-                             with_commas(nn::kClassesOfBlock));
+  return words + logits_in_words(parameters.registry().along, samples, centres.gradient()[0]);
 }
 
 std::string low_scale_in_words(double scale, std::int64_t classes) {

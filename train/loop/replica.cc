@@ -71,6 +71,7 @@ Replica::Replica(Device& device, const ReplicaSpec& spec, Allocator* gradients_f
   activations_ =
       std::make_unique<Arena>(device, std::max({plan_.activation_bytes, evaluation, answer}));
   tape_ = std::make_unique<nn::Tape>(device, *activations_, registry_.parameters);
+  if (plan_.step_bytes > 0) make_step_memory();
   const std::vector<float> constants = task_->constants();
   if (constants.empty()) return;
   constants_ = Tensor(device, {std::ssize(constants)});
@@ -78,6 +79,13 @@ Replica::Replica(Device& device, const ReplicaSpec& spec, Allocator* gradients_f
 }
 
 Replica::~Replica() = default;
+
+/// Zeros: a rehearsal reads what other passes would have left there.
+void Replica::make_step_memory() {
+  step_memory_ = std::make_unique<Arena>(device_, plan_.step_bytes);
+  fill(device_.compute(), 0, step_memory_->allocate({plan_.step_bytes / size_of(DType::f32)}));
+  tape_->keep_steps_in(*step_memory_);
+}
 
 void Replica::share_statistics(nn::CrossReplica* world) {
   world_ = world;

@@ -77,6 +77,7 @@ class Replica {
   struct BlankBatch;
 
   std::int64_t plan_answer();
+  void make_step_memory();
   bool stands_in() const;
   void make_stand_in();
   void begin_pass(const data::Batch& batch, bool training, ConstView position,
@@ -95,7 +96,7 @@ class Replica {
   nn::Registry registry_;
   nn::Plan plan_;
   std::unique_ptr<nn::Parameters> parameters_;
-  std::unique_ptr<Arena> activations_;
+  std::unique_ptr<Arena> activations_, step_memory_;  // the latter null where none is needed
   std::unique_ptr<nn::Tape> tape_;
   nn::Batch batch_;  // of the last forward
   nn::Variable loss_;

@@ -59,23 +59,21 @@ data::LoaderOptions loader_of(const RunSetup& setup, comm::Communicator& communi
   return loader;
 }
 
-/// Where a rank's micro-batch `unit` of `units` in `step` stands. `by_rank`: room for the samples
-/// of each rank's, where they are asked for.
+/// Where a rank's micro-batch `unit` of `units` in `step` stands. `by_rank`: the samples of each
+/// rank's, of all units, where they are asked for.
 MicroBatch micro_batch(const Partition& partition, std::int64_t step, std::int64_t unit,
-                       std::int64_t units, std::span<std::int64_t> by_rank) {
+                       std::int64_t units, std::span<const std::int64_t> by_rank) {
   const std::int64_t in_shard = unit % partition.accumulate;
   std::int64_t world_samples = 0;
   for (int rank = 0; rank < partition.ranks && !partition.exact; ++rank) {
     world_samples += partition.unit(step, rank, unit).size();
-  }
-  for (std::size_t rank = 0; rank < by_rank.size(); ++rank) {
-    by_rank[rank] = partition.unit(step, static_cast<int>(rank), unit).size();
   }
   return {.shard = static_cast<int>(unit / partition.accumulate),
           .first_of_shard = in_shard == 0,
           .last_of_shard = in_shard == partition.accumulate - 1,
           .last = unit + 1 == units,
           .world_samples = world_samples,
+          .pass = static_cast<int>(unit),
           .samples_by_rank = by_rank};
 }
 
@@ -122,7 +120,10 @@ TrainLoop::TrainLoop(const RunSetup& setup, Device& device, comm::Communicator& 
               setup.options.execution.graph && batches_->capturable() &&
                   (communicator.size() == 1 || communicator.transport().captures() != nullptr),
               communicator.transport().captures()),
-      samples_by_rank_(step_.is_sharded() ? static_cast<std::size_t>(communicator.size()) : 0) {
+      samples_by_rank_(step_.is_sharded()
+                           ? static_cast<std::size_t>(communicator.size() *
+                                                      setup.partition.units(communicator.rank()))
+                           : 0) {
   rates_.reserve(static_cast<std::size_t>(setup.steps_in_flight) + 1);
   communicator_.set_activity("starting");
   check_plan();
@@ -285,6 +286,11 @@ bool TrainLoop::fails_soon() {
 
 void TrainLoop::compute_gradients() {
   const std::int64_t units = setup_.partition.units(communicator_.rank());
+  for (std::size_t i = 0; i < samples_by_rank_.size(); ++i) {
+    const auto of = std::div(static_cast<std::int64_t>(i), std::int64_t{communicator_.size()});
+    samples_by_rank_[i] =
+        setup_.partition.unit(progress_.step, static_cast<int>(of.rem), of.quot).size();
+  }
   for (std::int64_t unit = 0; unit < units; ++unit) {
     const data::Batch& batch = next_batch();
     step_.add(batch, micro_batch(setup_.partition, progress_.step, unit, units, samples_by_rank_),

@@ -103,7 +103,7 @@ class TrainLoop {
   StateSaver saver_;
   std::unique_ptr<BatchSource> batches_;
   StepGraphs graphs_;
-  std::vector<std::int64_t> samples_by_rank_;  // of a pass; empty: nobody asks
+  std::vector<std::int64_t> samples_by_rank_;  // of each pass of a step; empty: nobody asks
   std::vector<std::int32_t> labels_;           // of a step; empty: nobody asks
   std::vector<Pending> pending_, settled_;     // the oldest first; a few at most
   std::vector<Rates> rates_;                   // of begin_step()

@@ -34,7 +34,8 @@ nn::AxisPosition position_of(const comm::Communicator& communicator, const Repli
                              const TrainStepOptions& options) {
   return {.rank = communicator.rank(),
           .ranks = communicator.size(),
-          .shards = spec.recipe.exact ? options.shards * communicator.size() : 0};
+          .shards = spec.recipe.exact ? options.shards * communicator.size() : 0,
+          .accumulate = static_cast<int>(spec.recipe.accumulate)};
 }
 
 /// While it lives, an idle stream's work leaves no spans.
@@ -201,7 +202,7 @@ void TrainStep::add(const data::Batch& batch, const MicroBatch& micro, ConstView
   const int arena = ShardTree::arena_of(micro.shard);
   communicator_.set_activity("forward and backward");
   if (axis_) {
-    axis_->begin(micro.samples_by_rank, most_samples_);
+    axis_->begin(micro.samples_by_rank, most_samples_, micro.pass);
     parameters.use_pass(micro.shard);
   }
   if (micro.first_of_shard) {

@@ -62,7 +62,9 @@ struct MicroBatch {
   bool last = true;  ///< of this rank's step
   /// Of all ranks' passes beside this one; asked for where batch norm sees the world's batch.
   std::int64_t world_samples = 0;
-  /// Those of each rank; asked for where rows are cut over ranks (TrainStep::is_sharded).
+  int pass = 0;  ///< of this rank's step, from 0
+  /// Those of each rank in each pass, pass by pass; asked for where rows are cut over ranks
+  /// (TrainStep::is_sharded).
   std::span<const std::int64_t> samples_by_rank{};
 };
 

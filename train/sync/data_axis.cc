@@ -13,18 +13,31 @@ DataAxis::DataAxis(Device& device, comm::Communicator& communicator,
       meeting_(device, communicator),
       samples_(static_cast<std::size_t>(position.ranks)) {}
 
-void DataAxis::begin(std::span<const std::int64_t> samples, std::int64_t most) {
-  require(samples.size() == samples_.size(), "DataAxis::begin",
+void DataAxis::begin(std::span<const std::int64_t> samples, std::int64_t most, int pass) {
+  require(std::ssize(samples) > std::int64_t{pass} * position_.ranks &&
+              std::ssize(samples) % position_.ranks == 0,
+          "DataAxis::begin",
           "a pass with rows that are cut over ranks is told the samples of each");
-  std::copy(samples.begin(), samples.end(), samples_.begin());
+  samples_.assign(samples.begin(), samples.end());
   most_ = most;
+  pass_ = pass;
   rehearses_ = false;
 }
 
 void DataAxis::begin_rehearsal(std::int64_t samples, std::int64_t most) {
-  std::fill(samples_.begin(), samples_.end(), samples);
+  pass_ = position_.passes() - 1;
+  samples_.assign(static_cast<std::size_t>(position_.passes() * position_.ranks), samples);
   most_ = most;
   rehearses_ = true;
+}
+
+std::int64_t DataAxis::samples_in(int pass, int rank) const {
+  return samples_[static_cast<std::size_t>(pass * position_.ranks + rank)];
+}
+
+bool DataAxis::is_last() const {
+  const auto later = samples_.begin() + std::ptrdiff_t{pass_ + 1} * position_.ranks;
+  return std::all_of(later, samples_.end(), [](std::int64_t samples) { return samples == 0; });
 }
 
 void DataAxis::gather(Stream& compute, ConstView mine, View all, const char* name) {

@@ -17,13 +17,17 @@ class DataAxis : public nn::Axis {
  public:
   DataAxis(Device& device, comm::Communicator& communicator, const nn::AxisPosition& position);
 
-  /// The pass that follows: its samples by rank, and the most that any has in such a pass.
-  void begin(std::span<const std::int64_t> samples, std::int64_t most);
+  /// Pass `pass` of a step follows: samples by pass and, in each, by rank, and the most that any
+  /// rank has in a pass.
+  void begin(std::span<const std::int64_t> samples, std::int64_t most, int pass = 0);
   /// The same for passes without a collective (TrainStep::rehearse), in which all have as many.
   void begin_rehearsal(std::int64_t samples, std::int64_t most);
 
   const nn::AxisPosition& position() const override { return position_; }
-  std::int64_t samples(int rank) const override { return samples_[static_cast<std::size_t>(rank)]; }
+  std::int64_t samples(int rank) const override { return samples_in(pass_, rank); }
+  int pass() const override { return pass_; }
+  bool is_last() const override;
+  std::int64_t samples_in(int pass, int rank) const override;
   std::int64_t most() const override { return most_; }
   void gather(Stream& compute, ConstView mine, View all, const char* name) override;
   void exchange(Stream& compute, ConstView out, View in, const char* name) override;
@@ -35,7 +39,8 @@ class DataAxis : public nn::Axis {
   comm::Communicator& communicator_;
   nn::AxisPosition position_;
   Meeting meeting_;
-  std::vector<std::int64_t> samples_;  // by rank
+  std::vector<std::int64_t> samples_;  // by pass, then by rank
+  int pass_ = 0;
   std::int64_t most_ = 0;
   bool rehearses_ = false;
 };

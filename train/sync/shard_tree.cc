@@ -34,6 +34,7 @@ void ShardTree::merge(Stream& stream, const nn::Parameters& parameters, int shar
 }
 
 void ShardTree::add_rows(Stream& stream, const nn::Parameters& parameters, int shards) {
+  if (parameters.plan().rows_apart == 0) return;
   for (int step = 1; step < shards; step *= 2) {
     for (int shard = 0; shard < shards; shard += 2 * step) {
       accumulate(stream, parameters.row_gradients(shard + step), parameters.row_gradients(shard));
