@@ -64,9 +64,8 @@ namespace {
 
 /// What lies beside a model of embeddings.
 void read_centres(Checkpoint& checkpoint) {
-  const fs::path centres = checkpoint.file.parent_path() / train::kCentresFile;
-  std::error_code error;
-  if (!gives_embeddings(checkpoint) || !fs::exists(centres, error)) return;
+  const fs::path centres = train::centres_beside(checkpoint.file);
+  if (!gives_embeddings(checkpoint) || centres.empty()) return;
   const train::CentresInfo known = train::read_centres_info(centres);
   checkpoint.centres = centres;
   checkpoint.scale = known.scale;

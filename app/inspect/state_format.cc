@@ -24,16 +24,22 @@ struct Weights {
   std::int64_t broken = 0;  // NaN and infinite numbers
 
   Weights(const fs::path& folder, const train::FileSums& sums) {
-    const auto summarised = [&](const char* name) {
+    const auto summarised = [&](const std::string& name) {
       train::SafetensorsStream stream(folder / name);
       std::vector<TensorSummary> tensors = summarise_tensors(stream);
-      train::require_sum(sums, folder / name, stream.sum());
+      const auto own = sums.find(name);
+      if (own == sums.end()) return tensors;
+      const fs::path file = folder / name;
+      train::require_sum({{file.filename().string(), own->second}}, file, stream.sum());
       return tensors;
     };
     try {
       model = summarised("model.safetensors");
       optimizer = summarised("optimizer.safetensors");
-      if (sums.contains(train::kCentresFile)) add_centres(summarised(train::kCentresFile));
+      for (const auto& [name, sum] : sums) {
+        const bool apart = fs::path(name).parent_path() == train::kCentresFolder;
+        if (apart || name == train::kCentresFile) add_centres(name, summarised(name));
+      }
     } catch (const FileError& error) {
       problem = error.what();
       return;
@@ -47,10 +53,11 @@ struct Weights {
   }
 
  private:
-  /// Under the names that they have for the optimiser.
-  void add_centres(std::vector<TensorSummary> centres) {
+  /// Under the names that they have for the optimiser; of a file of some rows, with its name.
+  void add_centres(const std::string& file, std::vector<TensorSummary> centres) {
     for (TensorSummary& tensor : centres) {
-      tensor.spec.name = "centres." + tensor.spec.name;
+      const bool apart = file != train::kCentresFile;
+      tensor.spec.name = (apart ? file + ": " : "centres.") + tensor.spec.name;
       model.push_back(std::move(tensor));
     }
   }

@@ -51,7 +51,7 @@ TEST_P(MarginRun, LearnsTheSameOnAnyNumberOfRanks) {
       more.options.execution.layout = layout;
       more.options.execution.overlap = layout == LayoutChoice::lanes;
       const Outcome outcome = more.to_the_end();
-      expect_near(outcome.losses(), one.losses(), 2e-5);
+      expect_losses_near(outcome.losses(), one.losses(), 2e-5);
       EXPECT_NEAR(outcome.result.test.loss, one.result.test.loss, 2e-5);
       EXPECT_EQ(outcome.result.test.right, one.result.test.right);
       EXPECT_LT(test::relative_l2(centres_in(folder.path()), one.state.values.back()), 1e-4);
@@ -108,7 +108,7 @@ TEST(Margin, SamplesTheSameClassesOnAnyNumberOfRanks) {
         more.options.files.out = folder.path();
         more.options.recipe.accumulate = ranks == 3 ? 2 : 1;
         const Outcome outcome = more.to_the_end();
-        expect_near(outcome.losses(), one.losses(), 2e-5);
+        expect_losses_near(outcome.losses(), one.losses(), 2e-5);
         EXPECT_LT(test::relative_l2(centres_in(folder.path()), one.state.values.back()), 1e-4);
       }
     }
@@ -276,7 +276,7 @@ TEST(Margin, ProcessesSampleWhatThreadsDo) {
 TEST(Margin, ExactModeLearnsWhatIsLearntWithoutIt) {
   Trial exact(exact_options(2)), plain(exact_options(1));
   plain.options.recipe.exact = false;
-  expect_near(exact.to_the_end().losses(), plain.to_the_end().losses(), 2e-5);
+  expect_losses_near(exact.to_the_end().losses(), plain.to_the_end().losses(), 2e-5);
 }
 
 TEST(Margin, ShardsWithoutSamplesAreNone) {
@@ -288,7 +288,7 @@ TEST(Margin, ShardsWithoutSamplesAreNone) {
   };
   const std::vector<double> one = few(plain_options(1)).to_the_end().losses();
   for (const int ranks : {2, 3}) {
-    expect_near(few(plain_options(ranks)).to_the_end().losses(), one, 2e-5);
+    expect_losses_near(few(plain_options(ranks)).to_the_end().losses(), one, 2e-5);
   }
   const std::string exact = files_of(few(exact_options(1)));
   for (const int ranks : {2, 4}) EXPECT_TRUE(files_of(few(exact_options(ranks))) == exact);
@@ -325,7 +325,7 @@ TEST(Margin, WhatFourSavedOthersResume) {
       four.to_the_end();
       const RunSetup setup =
           make_run_setup(rest.options, rest.data, ranks, read_state(folder.path()));
-      expect_near(run(setup).losses(), {losses.begin() + 4, losses.end()}, 2e-5);
+      expect_losses_near(run(setup).losses(), {losses.begin() + 4, losses.end()}, 2e-5);
     }
   }
 }

@@ -96,8 +96,8 @@ inline std::vector<float> centres_in(const std::filesystem::path& out) {
   return {values.begin(), values.end()};
 }
 
-inline void expect_near(const std::vector<double>& actual, const std::vector<double>& expected,
-                        double most) {
+inline void expect_losses_near(const std::vector<double>& actual,
+                               const std::vector<double>& expected, double most) {
   ASSERT_EQ(actual.size(), expected.size());
   for (std::size_t i = 0; i < actual.size(); ++i) {
     EXPECT_NEAR(actual[i], expected[i], most) << "step " << i;

@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "base/one_line.h"
 #include "train/files/load_model.h"
+#include "train/files/row_files.h"
 #include "train/files/safetensors.h"
 #include "train/files/safetensors_stream.h"
 
@@ -22,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kTensor = "weight";
+constexpr const char* kTensor = kWeightTensor;
 constexpr const char* kClasses = "ringlet.classes";
 constexpr const char* kScale = "ringlet.scale";
 /// Bytes of names; the head of a file may have 100 MB, and quotes take two there. Classes of more
@@ -40,20 +41,56 @@ TensorSpec spec_of(std::int64_t rows, std::int64_t columns) {
   return {kTensor, "F32", {rows, columns}};
 }
 
-/// The file's tensor, [rows, columns of the run's]. Throws FileError where it is none.
-TensorSpec found_in(const SafetensorsFile& file, const nn::Parameter& centres) {
-  const SafetensorsFile::Entry* entry = file.find(kTensor);
-  const std::int64_t columns = centres.shape[1];
-  if (entry == nullptr || entry->spec.shape.size() != 2) {
-    throw FileError(
-        fmt::format("{} has no tensor '{}' with a row for each class; name the {} of a run",
-                    file.path().string(), kTensor, kCentresFile));
-  }
-  if (entry->spec.shape[1] == columns) return entry->spec;
+bool is_folder(const fs::path& path) {
+  std::error_code error;
+  return fs::is_directory(path, error);
+}
+
+/// What has the metadata of these centres.
+fs::path head_of(const fs::path& centres) {
+  return is_folder(centres) ? centres / kIndexFile : centres;
+}
+
+/// Centres as they lie in a file, or in a folder of files.
+struct Stored {
+  fs::path path;
+  Metadata metadata;
+  std::int64_t rows = 0;
+  std::vector<float> values;
+};
+
+void require_columns(const fs::path& path, std::int64_t columns, const nn::Parameter& centres) {
+  if (columns == centres.shape[1]) return;
   throw FileError(fmt::format(
       "{} has centres of {} numbers, and embeddings have {}; name centres of this size, or take "
       "--embedding-size {}",
-      file.path().string(), entry->spec.shape[1], columns, entry->spec.shape[1]));
+      path.string(), columns, centres.shape[1], columns));
+}
+
+Stored read_folder(const fs::path& path, const nn::Parameter& centres, NonFinite nonfinite) {
+  const RowFiles files(path);
+  require_columns(path, files.columns(), centres);
+  Stored stored{path, files.metadata(), files.rows(), files.weights()};
+  const auto broken =
+      std::ranges::find_if(stored.values, [](float x) { return !std::isfinite(x); });
+  if (broken == stored.values.end() || nonfinite == NonFinite::taken) return stored;
+  throw FileError(fmt::format("{}: row {} has a number that is not finite ({}); name other centres",
+                              path.string(), (broken - stored.values.begin()) / files.columns(),
+                              *broken));
+}
+
+/// Throws FileError where there are no centres of the run's size.
+Stored read_stored(const fs::path& path, const nn::Parameter& centres, NonFinite nonfinite) {
+  if (is_folder(path)) return read_folder(path, centres, nonfinite);
+  const SafetensorsFile file(path);
+  const SafetensorsFile::Entry* entry = file.find(kTensor);
+  if (entry == nullptr || entry->spec.shape.size() != 2) {
+    throw FileError(
+        fmt::format("{} has no tensor '{}' with a row for each class; name the {} of a run",
+                    path.string(), kTensor, kCentresFile));
+  }
+  require_columns(path, entry->spec.shape[1], centres);
+  return {path, file.metadata(), entry->spec.shape[0], floats_of(file, kTensor, nonfinite)};
 }
 
 std::vector<float>& values_of(const nn::Registry& registry, const nn::Parameter& centres,
@@ -84,18 +121,18 @@ std::string as_json(const std::vector<std::string>& names) {
 }
 
 /// Which row each class has; empty where the file has no names.
-std::map<std::string, std::int64_t> rows_by_name(const SafetensorsFile& file, std::int64_t rows) {
+std::map<std::string, std::int64_t> rows_by_name(const Stored& stored) {
   std::map<std::string, std::int64_t> by_name;
   std::int64_t row = 0;
-  for (const std::string& name : names_in(file.path(), file.metadata(), rows)) {
+  for (const std::string& name : names_in(stored.path, stored.metadata, stored.rows)) {
     by_name.emplace(name, row++);
   }
   return by_name;
 }
 
-/// "ringlet.centres" of a file; empty where it does not say.
-std::string stored_hash(const fs::path& file) {
-  const Metadata metadata = SafetensorsStream(file).header().metadata;
+/// "ringlet.centres" of a model or of centres; empty where they do not say.
+std::string stored_hash(const fs::path& path) {
+  const Metadata metadata = SafetensorsStream(head_of(path)).header().metadata;
   const auto found = metadata.find(kHashOfCentres);
   return found == metadata.end() ? std::string() : found->second;
 }
@@ -109,24 +146,34 @@ std::vector<std::string> as_stored(const std::vector<std::string>& names) {
 
 fs::path centres_file_of(const fs::path& named) {
   std::error_code error;
-  if (!fs::is_directory(named, error)) return named;
-  const fs::path finished = named / kCentresFile, unfinished = named / "state" / kCentresFile;
-  return !fs::exists(finished, error) && fs::exists(unfinished, error) ? unfinished : finished;
+  if (!is_folder(named) || fs::exists(named / kIndexFile, error)) return named;
+  const fs::path found = centres_beside(named / kModelFile);
+  return found.empty() ? named / kCentresFile : found;
+}
+
+fs::path centres_beside(const fs::path& model) {
+  const fs::path folder = model.parent_path();
+  std::error_code error;
+  for (const fs::path& place : {folder, folder / "state"}) {
+    for (const char* name : {kCentresFile, kCentresFolder}) {
+      if (fs::exists(head_of(place / name), error)) return place / name;
+    }
+  }
+  return {};
 }
 
 CentresInfo read_centres_info(const fs::path& file) {
-  const SafetensorsStream stream(file);
+  const SafetensorsStream stream(head_of(file));
   const SafetensorsHeader& header = stream.header();
-  CentresInfo info;
-  std::vector<std::string> numbers;
+  std::int64_t rows = is_folder(file) ? RowFiles(file).rows() : 0;
   for (const StoredTensor& tensor : header.tensors) {
-    if (tensor.spec.name != kTensor || tensor.spec.shape.size() != 2) continue;
-    info.names = names_in(file, header.metadata, tensor.spec.shape[0]);
-    for (std::int64_t row = 0; info.names.empty() && row < tensor.spec.shape[0]; ++row) {
-      numbers.push_back(std::to_string(row));
-    }
+    if (tensor.spec.name == kTensor && tensor.spec.shape.size() == 2) rows = tensor.spec.shape[0];
   }
-  if (info.names.empty()) info.names = std::move(numbers);
+  CentresInfo info;
+  if (rows > 0) info.names = names_in(file, header.metadata, rows);
+  for (std::int64_t row = 0; std::ssize(info.names) < rows; ++row) {
+    info.names.push_back(std::to_string(row));
+  }
   const auto found = header.metadata.find(kScale);
   if (found == header.metadata.end()) return info;
   const std::string& text = found->second;
@@ -141,16 +188,25 @@ CentresInfo read_centres_info(const fs::path& file) {
       file.string(), kScale, on_one_line(text, kShown)));
 }
 
-std::string save_centres(const fs::path& file, const nn::Registry& registry, const HostState& state,
-                         const ModelInfo& info) {
-  const nn::Parameter& centres = *centres_of(registry);
+namespace {
+
+Metadata metadata_of(const nn::Parameter& centres, const std::string& hash, const ModelInfo& info) {
   Metadata metadata{{"format", "pt"}};
   if (std::ssize(info.output_names) == centres.shape[0]) {
     std::string names = as_json(info.output_names);
     if (std::ssize(names) <= kMostNames) metadata[kClasses] = std::move(names);
   }
   if (info.scale > 0) metadata[kScale] = fmt::format("{}", info.scale);
-  metadata[kHashOfCentres] = hash_of_centres(registry, state);
+  metadata[kHashOfCentres] = hash;
+  return metadata;
+}
+
+}  // namespace
+
+std::string save_centres(const fs::path& file, const nn::Registry& registry, const HostState& state,
+                         const ModelInfo& info) {
+  const nn::Parameter& centres = *centres_of(registry);
+  const Metadata metadata = metadata_of(centres, hash_of_centres(registry, state), info);
   const std::vector<TensorToWrite> tensors{
       {spec_of(centres.shape[0], centres.shape[1]),
        state.values[static_cast<std::size_t>(centres.id)].data()}};
@@ -159,8 +215,48 @@ std::string save_centres(const fs::path& file, const nn::Registry& registry, con
 
 std::string hash_of_centres(const nn::Registry& registry, const HostState& state) {
   if (!has_centres(registry)) return {};
-  const auto& values = state.values[static_cast<std::size_t>(centres_of(registry)->id)];
-  return fmt::format("{:016x}", hash_bytes(values.data(), values.size() * sizeof(float)));
+  if (state.rows_apart) return state.rows_apart->hash;
+  const nn::Parameter& centres = *centres_of(registry);
+  const auto& values = state.values[static_cast<std::size_t>(centres.id)];
+  return hash_in_words(hash_of_rows(values.data(), 0, centres.shape[0], centres.shape[1]));
+}
+
+std::uint64_t hash_of_rows(const float* values, std::int64_t first, std::int64_t rows,
+                           std::int64_t columns) {
+  std::uint64_t sum = 0;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    sum += hash_bytes(values + row * columns, static_cast<std::size_t>(columns) * sizeof(float),
+                      static_cast<std::uint64_t>(first + row));
+  }
+  return sum;
+}
+
+std::string hash_in_words(std::uint64_t hash) { return fmt::format("{:016x}", hash); }
+
+std::string save_centres_index(const fs::path& file, const nn::Registry& registry,
+                               const std::string& hash, const ModelInfo& info) {
+  const nn::Parameter& centres = *centres_of(registry);
+  Metadata metadata = metadata_of(centres, hash, info);
+  metadata[kAllRows] = std::to_string(centres.shape[0]);
+  return write_safetensors(file, {}, metadata);
+}
+
+void join_centres(const fs::path& folder, const fs::path& path) {
+  const RowFiles files(folder);
+  Metadata metadata = files.metadata();
+  metadata.erase(kAllRows);
+  const TensorSpec spec = spec_of(files.rows(), files.columns());
+  SafetensorsWriter file(path, std::span(&spec, 1), metadata);
+  constexpr std::int64_t kPiece = 1 << 20;  // numbers
+  const std::int64_t most = std::max<std::int64_t>(1, kPiece / files.columns());
+  std::vector<float> piece;
+  for (std::int64_t row = 0; row < files.rows(); row += most) {
+    const std::int64_t end = std::min(files.rows(), row + most);
+    piece.resize(static_cast<std::size_t>((end - row) * files.columns()));
+    files.read(kTensor, row, end, piece.data());
+    file.write(piece.data(), piece.size() * sizeof(float));
+  }
+  file.commit();
 }
 
 HostState load_with_centres(const fs::path& model, const fs::path& centres,
@@ -193,28 +289,27 @@ std::string load_centres(const fs::path& path, const nn::Registry& registry, Hos
 void take_centres(const fs::path& path, const nn::Registry& registry,
                   const std::vector<std::string>& classes, HostState& state, NonFinite nonfinite) {
   const nn::Parameter& centres = *centres_of(registry);
-  const SafetensorsFile file(path);
-  const std::int64_t rows = found_in(file, centres).shape[0], columns = centres.shape[1];
-  const std::vector<float> read = floats_of(file, kTensor, nonfinite);
-  const auto by_name = rows_by_name(file, rows);
+  Stored stored = read_stored(path, centres, nonfinite);
+  const std::int64_t columns = centres.shape[1];
+  const auto by_name = rows_by_name(stored);
   std::vector<float>& values = values_of(registry, centres, state);
   const std::vector<std::string> wanted = as_stored(classes);
   const bool named = !by_name.empty() && std::ranges::all_of(wanted, [&](const auto& name) {
     return by_name.contains(name);
   });
   if (!named) {
-    if (rows == centres.shape[0] && by_name.empty()) {
-      values = read;
+    if (stored.rows == centres.shape[0] && by_name.empty()) {
+      values = std::move(stored.values);
       return;
     }
     throw FileError(fmt::format(
         "{} has centres of {} classes, which the {} of the data are not among, by name or number; "
         "name centres of these, or leave --init-centres out, and they start anew",
-        path.string(), rows, centres.shape[0]));
+        path.string(), stored.rows, centres.shape[0]));
   }
   values.clear();
   for (const std::string& name : wanted) {
-    const auto begin = read.begin() + by_name.at(name) * columns;
+    const auto begin = stored.values.begin() + by_name.at(name) * columns;
     values.insert(values.end(), begin, begin + columns);
   }
 }

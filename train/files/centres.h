@@ -6,6 +6,8 @@
 //                         multiplied by, "ringlet.scale". "ringlet.centres", a hash of the
 //                         centres, stands in the model's file as well: so it is known which belong
 //                         together
+//   centres/              where a rank cannot have them all: a file of each rank (row_files.h), and
+//                         these metadata in its index
 #pragma once
 
 #include <algorithm>
@@ -19,11 +21,15 @@
 namespace ringlet::train {
 
 inline constexpr const char* kCentresFile = "centres.safetensors";
+inline constexpr const char* kCentresFolder = "centres";
 inline constexpr const char* kHashOfCentres = "ringlet.centres";  ///< in metadata
 
-/// The file that `named` stands for: itself, or of a folder that of the run in it; where that run
-/// has not ended, that of its last saved state.
+/// The file, or the folder of files, that `named` stands for: itself, or of a run's folder that of
+/// the run; where that has not ended, or they are too large for one file, that of its last saved
+/// state.
 std::filesystem::path centres_file_of(const std::filesystem::path& named);
+/// Those of a model's file: beside it, or in the state beside it. Empty: there are none.
+std::filesystem::path centres_beside(const std::filesystem::path& model);
 
 /// Whether the model learns centres.
 inline bool has_centres(const nn::Registry& registry) {
@@ -37,8 +43,12 @@ struct CentresInfo {
 };
 CentresInfo read_centres_info(const std::filesystem::path& file);
 
+/// A sum over rows, each with its number: that of all is the sum of those of any parts.
+std::uint64_t hash_of_rows(const float* values, std::int64_t first, std::int64_t rows,
+                           std::int64_t columns);
 /// The text of "ringlet.centres"; empty where there are none.
 std::string hash_of_centres(const nn::Registry& registry, const HostState& state);
+std::string hash_in_words(std::uint64_t hash);
 
 /// Reads a model and the centres that it learnt, for a run with these `classes`. A live run may
 /// save anew meanwhile: then it reads once more. Throws FileError as load_model() and
@@ -50,6 +60,13 @@ HostState load_with_centres(const std::filesystem::path& model,
 /// Writes them, with info.output_names and info.scale. Returns the file's sum. Throws FileError.
 std::string save_centres(const std::filesystem::path& file, const nn::Registry& registry,
                          const HostState& state, const ModelInfo& info);
+
+/// Writes the index of a folder of files of rows (row_files.h), whose hash is known. Returns its
+/// sum. Throws FileError.
+std::string save_centres_index(const std::filesystem::path& file, const nn::Registry& registry,
+                               const std::string& hash, const ModelInfo& info);
+/// Makes one file of such a folder, a piece at a time. Throws FileError.
+void join_centres(const std::filesystem::path& folder, const std::filesystem::path& file);
 
 /// Reads them into `state`, whose other values stay, and returns the file's sum. Throws FileError
 /// where they are of another shape, or not finite.

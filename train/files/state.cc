@@ -1,5 +1,6 @@
 #include "train/files/state.h"
 
+#include <algorithm>
 #include <string>
 #include <system_error>
 
@@ -8,6 +9,7 @@
 #include "nn/row_major.h"
 #include "train/files/centres.h"
 #include "train/files/load_model.h"
+#include "train/files/row_files.h"
 #include "train/files/safetensors.h"
 
 namespace ringlet::train {
@@ -40,13 +42,14 @@ std::vector<TensorSpec> model_specs(const nn::Registry& registry) {
   return specs;
 }
 
-/// The tensors of optimizer.safetensors, arena by arena.
+/// The tensors of optimizer.safetensors, arena by arena; `rows_apart`: without those of the loss.
 std::vector<TensorSpec> optimizer_specs(const nn::Registry& registry,
-                                        const std::vector<ArenaSpec>& arenas) {
+                                        const std::vector<ArenaSpec>& arenas, bool rows_apart) {
   std::vector<TensorSpec> specs;
   for (const ArenaSpec& arena : arenas) {
     const std::string prefix = arenas.size() == 1 ? "" : arena.name + "/";
     for (const auto* p : registry.parameters) {
+      if (rows_apart && p->of_loss) continue;
       if (arena.rows_of < 0) {
         specs.push_back({prefix + p->name, "F32", extents(p->shape)});
       } else if (arena.rows_of == p->id) {
@@ -60,21 +63,27 @@ std::vector<TensorSpec> optimizer_specs(const nn::Registry& registry,
 }  // namespace
 
 HostState download(Device& device, const nn::Parameters& parameters,
-                   std::span<const StateArena> optimizer) {
+                   std::span<const StateArena> optimizer, bool rows_of_loss) {
   HostState state;
   Stream& stream = device.compute();
-  for (const auto* p : parameters.registry().parameters) {
-    state.values.push_back(nn::to_rows(stream, p->value));
+  const auto& all = parameters.registry().parameters;
+  const auto is_wanted = [&](const nn::Parameter* p) { return rows_of_loss || !p->of_loss; };
+  for (const auto* p : all) {
+    auto& values = state.values.emplace_back();
+    if (is_wanted(p)) values = nn::to_rows(stream, p->value);
   }
   for (const StateArena& arena : optimizer) {
     HostArena& on_host = state.optimizer.emplace_back(arena, std::vector<std::vector<float>>{});
     if (arena.rows_of >= 0) {
-      on_host.tensors.push_back(nn::to_rows(stream, arena.numbers.view()));
+      auto& numbers = on_host.tensors.emplace_back();
+      const bool wanted = is_wanted(all[static_cast<std::size_t>(arena.rows_of)]);
+      if (wanted) numbers = nn::to_rows(stream, arena.numbers.view());
       continue;
     }
-    for (const auto* p : parameters.registry().parameters) {
-      const View part = part_of(arena.numbers.view(), parameters, p->id);
-      on_host.tensors.push_back(nn::to_rows(stream, part));
+    for (const auto* p : all) {
+      auto& numbers = on_host.tensors.emplace_back();
+      if (!is_wanted(p)) continue;
+      numbers = nn::to_rows(stream, part_of(arena.numbers.view(), parameters, p->id));
     }
   }
   for (const auto* b : parameters.registry().buffers) {
@@ -93,7 +102,7 @@ void upload(Device& device, const HostState& state, const nn::Parameters& parame
   Stream& stream = device.compute();
   const nn::Registry& registry = parameters.registry();
   for (std::size_t i = 0; i < state.values.size(); ++i) {
-    if (state.values[i].empty()) continue;  // the head, which starts anew
+    if (state.values[i].empty()) continue;  // the head, which starts anew, or rows apart
     nn::from_rows(stream, state.values[i].data() + registry.parameters[i]->first_held(),
                   registry.parameters[i]->value);
   }
@@ -107,12 +116,14 @@ void upload(Device& device, const HostState& state, const nn::Parameters& parame
   for (std::size_t a = 0; a < state.optimizer.size(); ++a) {
     const HostArena& arena = state.optimizer[a];
     if (arena.rows_of >= 0) {
+      if (arena.tensors.front().empty()) continue;  // rows apart
       const auto* parameter = registry.parameters[static_cast<std::size_t>(arena.rows_of)];
       nn::from_rows(stream, arena.tensors.front().data() + parameter->rows.begin,
                     optimizer[a].numbers.view());
       continue;
     }
     for (std::size_t i = 0; i < arena.tensors.size(); ++i) {
+      if (arena.tensors[i].empty()) continue;
       nn::from_rows(stream, arena.tensors[i].data() + registry.parameters[i]->first_held(),
                     part_of(optimizer[a].numbers.view(), parameters, static_cast<int>(i)));
     }
@@ -138,16 +149,29 @@ void save_state(const fs::path& out, const nn::Registry& registry, const HostSta
                 const ModelInfo& info, const Recipe& recipe, const Progress& progress,
                 std::uint64_t data_hash, FormerState former) {
   AtomicDirectory folder(out / "state");
+  save_state(folder, out, registry, state, info, recipe, progress, data_hash, former);
+}
+
+void save_state(AtomicDirectory& folder, const fs::path& out, const nn::Registry& registry,
+                const HostState& state, const ModelInfo& info, const Recipe& recipe,
+                const Progress& progress, std::uint64_t data_hash, FormerState former) {
   FileSums sums;
+  if (state.rows_apart) sums = state.rows_apart->sums;
   sums[kModelFile] = save_model(folder.path() / kModelFile, registry, state, info);
-  if (has_centres(registry)) {
+  if (state.rows_apart) {
+    const std::string name = fs::path(kCentresFolder) / kIndexFile;
+    sums[name] = save_centres_index(folder.path() / name, registry, state.rows_apart->hash, info);
+  } else if (has_centres(registry)) {
     sums[kCentresFile] = save_centres(folder.path() / kCentresFile, registry, state, info);
   }
   std::vector<TensorToWrite> tensors;
-  const auto specs = optimizer_specs(registry, {state.optimizer.begin(), state.optimizer.end()});
+  const auto specs = optimizer_specs(registry, {state.optimizer.begin(), state.optimizer.end()},
+                                     state.rows_apart.has_value());
   for (const HostArena& arena : state.optimizer) {
-    for (const auto& numbers : arena.tensors) {
-      tensors.push_back({specs[tensors.size()], numbers.data()});
+    for (std::size_t i = 0; i < arena.tensors.size(); ++i) {
+      const std::size_t id = arena.rows_of < 0 ? i : static_cast<std::size_t>(arena.rows_of);
+      if (state.rows_apart && registry.parameters[id]->of_loss) continue;
+      tensors.push_back({specs[tensors.size()], arena.tensors[i].data()});
     }
   }
   sums[kOptimizerFile] = write_safetensors(folder.path() / kOptimizerFile, tensors);
@@ -186,27 +210,73 @@ void require_whole(const SavedState& saved) {
     if (name == kCentresFile && !saved.sums.contains(name)) continue;
     require_finite_numbers(saved.folder / name, saved.sums);
   }
+  for (const auto& [name, sum] : saved.sums) {
+    if (fs::path(name).parent_path() != kCentresFolder) continue;  // above
+    require_finite_numbers(saved.folder / name, {{fs::path(name).filename().string(), sum}});
+  }
 }
 
+bool has_rows_apart(const SavedState& saved) {
+  return saved.sums.contains(fs::path(kCentresFolder) / kIndexFile);
+}
+
+RowTensors row_tensors_of(const std::vector<ArenaSpec>& arenas, int parameter) {
+  RowTensors tensors{{kWeightTensor}, {}};
+  for (const ArenaSpec& arena : arenas) {
+    if (arena.rows_of < 0) tensors.whole.push_back(arena.name);
+    if (arena.rows_of == parameter) tensors.one_number.push_back(arena.name);
+  }
+  return tensors;
+}
+
+namespace {
+
+/// The loss's parameter, of files of rows, whole.
+void read_rows(const SavedState& saved, const nn::Registry& registry, HostState& state) {
+  const auto p =
+      *std::ranges::find_if(registry.parameters, [](const auto* each) { return each->of_loss; });
+  const auto id = static_cast<std::size_t>(p->id);
+  const RowFiles files(saved.folder / kCentresFolder);
+  const RowTensors names = row_tensors_of({state.optimizer.begin(), state.optimizer.end()}, p->id);
+  files.match(p->shape[0], p->shape[1], names.whole, names.one_number);
+  state.values[id] = files.weights();
+  for (HostArena& arena : state.optimizer) {
+    if (arena.rows_of >= 0 && arena.rows_of != p->id) continue;
+    auto& numbers = arena.rows_of < 0 ? arena.tensors[id] : arena.tensors.front();
+    numbers.resize(
+        static_cast<std::size_t>(files.rows() * (arena.rows_of < 0 ? files.columns() : 1)));
+    files.read(arena.name, 0, files.rows(), numbers.data());
+  }
+}
+
+}  // namespace
+
 HostState load_state(const SavedState& saved, const nn::Registry& registry,
-                     const std::vector<ArenaSpec>& arenas) {
+                     const std::vector<ArenaSpec>& arenas, ApartRows rows) {
+  const bool apart = has_rows_apart(saved);
   HostState state = load_model(saved.folder / kModelFile, registry);
-  if (has_centres(registry)) {
+  if (has_centres(registry) && !apart) {
     require_sum(saved.sums, saved.folder / kCentresFile,
                 load_centres(saved.folder / kCentresFile, registry, state));
   }
   const SafetensorsFile file(saved.folder / kOptimizerFile);
   require_sum(saved.sums, file.path(), file.sum());
-  const auto specs = optimizer_specs(registry, arenas);
+  const auto specs = optimizer_specs(registry, arenas, apart);
   file.match(specs);
   auto spec = specs.begin();
   for (const ArenaSpec& arena : arenas) {
     const std::size_t count = arena.rows_of < 0 ? registry.parameters.size() : 1;
     std::vector<std::vector<float>> tensors;
-    for (std::size_t i = 0; i < count; ++i) tensors.push_back(floats_of(file, (spec++)->name));
+    for (std::size_t i = 0; i < count; ++i) {
+      auto& numbers = tensors.emplace_back();
+      const std::size_t id = arena.rows_of < 0 ? i : static_cast<std::size_t>(arena.rows_of);
+      if (apart && registry.parameters[id]->of_loss) continue;
+      numbers = floats_of(file, (spec++)->name);
+    }
     state.optimizer.emplace_back(arena, std::move(tensors));
   }
   state.loss_scale = saved.loss_scale;
+  if (apart && rows == ApartRows::read) read_rows(saved, registry, state);
   return state;
 }
 

@@ -6,7 +6,8 @@
 //   OUT/state.before/       the state before this one, of the same run
 //   OUT/state/              replaced as one, so that there is always a whole one:
 //     model.safetensors       the same for the moment of saving
-//     centres.safetensors     the same
+//     centres.safetensors     the same; or centres/, a file of each rank (row_files.h), with what
+//                             the optimiser keeps of these rows
 //     optimizer.safetensors   the optimiser's state, cut into the parameters: of one arena (SGD's
 //                             velocity) under their names, of several under "ARENA/PARAMETER";
 //                             one of a parameter's rows has a number for each row
@@ -23,6 +24,7 @@
 #include <string>
 #include <vector>
 
+#include "base/files/atomic_file.h"
 #include "nn/parameters.h"
 #include "train/files/model_info.h"
 #include "train/files/state_json.h"
@@ -39,6 +41,12 @@ struct HostArena : ArenaSpec {
   std::vector<std::vector<float>> tensors;
 };
 
+/// Rows that are not in memory, but in the files of a folder (row_files.h): those of the loss.
+struct RowsApart {
+  std::string hash;  ///< hash_of_centres() of them
+  FileSums sums;     ///< of the files of rows, under "centres/0001-of-0004.safetensors"
+};
+
 /// A model's and optimiser's numbers in host memory, in the order of the registry.
 struct HostState {
   std::vector<std::vector<float>> values;
@@ -46,6 +54,8 @@ struct HostState {
   std::vector<std::int64_t> counters;
   std::vector<HostArena> optimizer;            ///< empty: none (weights alone)
   std::optional<LossScaleState> loss_scale{};  ///< under f16
+  /// Of the loss's parameters there is nothing above.
+  std::optional<RowsApart> rows_apart{};
 };
 
 inline constexpr const char* kStateBefore = "state.before";     ///< in OUT
@@ -60,8 +70,9 @@ struct SavedState : StateJson {
 
 /// Copies from the device. `optimizer`: the optimiser's state; may be empty. Of rows that are cut
 /// over ranks, those that this one has.
+/// Without `rows_of_loss`, nothing of the loss's own parameters.
 HostState download(Device& device, const nn::Parameters& parameters,
-                   std::span<const StateArena> optimizer);
+                   std::span<const StateArena> optimizer, bool rows_of_loss = true);
 /// Copies to the device what `state` has. Its arenas are those of `optimizer`, in the same order.
 /// Of rows that are cut over ranks the state has all, and those that this rank has are copied.
 void upload(Device& device, const HostState& state, const nn::Parameters& parameters,
@@ -80,6 +91,11 @@ void save_state(const std::filesystem::path& out, const nn::Registry& registry,
                 const HostState& state, const ModelInfo& info, const Recipe& recipe,
                 const Progress& progress, std::uint64_t data_hash,
                 FormerState former = FormerState::removed);
+/// The same where `folder`, of OUT/state, may have files of rows already.
+void save_state(AtomicDirectory& folder, const std::filesystem::path& out,
+                const nn::Registry& registry, const HostState& state, const ModelInfo& info,
+                const Recipe& recipe, const Progress& progress, std::uint64_t data_hash,
+                FormerState former);
 /// Writes anew how far the run has come whose state is OUT/state: the epoch was tested, and its
 /// numbers are where they are kept. Throws FileError.
 void save_progress(const std::filesystem::path& out, const Progress& progress);
@@ -89,8 +105,21 @@ SavedState read_state(const std::filesystem::path& out);
 /// Throws FileError where a file of the state cannot be read to its end, holds a number that is not
 /// finite, or is not the one that was saved (of a state without sums that is not known).
 void require_whole(const SavedState& saved);
+/// Whether the state has rows in files of their own: in saved.folder / kCentresFolder.
+bool has_rows_apart(const SavedState& saved);
+/// What becomes of such rows when a state is read.
+enum class ApartRows : std::uint8_t {
+  read,     ///< whole
+  left_out  ///< each rank reads its own
+};
 /// Reads the numbers of a state. `arenas`: the optimiser's. Throws FileError as above.
 HostState load_state(const SavedState& saved, const nn::Registry& registry,
-                     const std::vector<ArenaSpec>& arenas);
+                     const std::vector<ArenaSpec>& arenas, ApartRows rows = ApartRows::read);
+/// The tensors that files of rows have of a parameter: of the optimiser's arenas, beside the
+/// weight. Those of one number a row are in `one_number`.
+struct RowTensors {
+  std::vector<std::string> whole, one_number;
+};
+RowTensors row_tensors_of(const std::vector<ArenaSpec>& arenas, int parameter);
 
 }  // namespace ringlet::train

@@ -1,10 +1,16 @@
 #include "train/loop/sharded_rows.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "kernels/elementwise.h"
 #include "kernels/host_copy.h"
+#include "train/files/centres.h"
+#include "train/files/row_files.h"
+#include "train/files/safetensors.h"
 
 namespace ringlet::train {
 
@@ -34,6 +40,19 @@ std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 template <class Arena>
 auto& tensor_of(Arena& arena, const nn::PlannedParameter& planned) {
   return arena.rows_of < 0 ? arena.tensors[at(planned.id)] : arena.tensors.front();
+}
+
+namespace fs = std::filesystem;
+
+/// Throws Error for the first number of these rows that is not finite.
+void require_finite(const std::vector<float>& rows, const std::string& tensor, std::int64_t first,
+                    std::int64_t columns, std::int64_t step) {
+  const auto broken = std::ranges::find_if(rows, [](float x) { return !std::isfinite(x); });
+  if (broken == rows.end()) return;
+  throw Error(fmt::format(
+      "the update of step {} left numbers that are not finite in the {} of the centres, first in "
+      "row {}; nothing was saved over the former state. Try a smaller --lr",
+      step, tensor, first + (broken - rows.begin()) / columns));
 }
 
 }  // namespace
@@ -147,8 +166,10 @@ void ShardedRows::hand_out(const Numbers& numbers, const Whole* whole) {
   });
 }
 
-void ShardedRows::collect(HostState& state, std::span<const StateArena> optimizer) {
+void ShardedRows::collect(HostState& state, std::span<const StateArena> optimizer,
+                          bool rows_of_loss) {
   for (const nn::PlannedParameter& planned : planned_) {
+    if (planned.of_loss && !rows_of_loss) continue;
     Whole unused;
     const bool writes = position_.rank == 0;
     collect(numbers_of(parameters_.values(), planned),
@@ -161,24 +182,103 @@ void ShardedRows::collect(HostState& state, std::span<const StateArena> optimize
 }
 
 void ShardedRows::hand_out(const HostState* read, std::span<const StateArena> optimizer) {
-  // What rank 0 has: of each of these parameters the values, and whether there is the state too.
+  // What rank 0 has of each of these parameters: "v" the values, "s" the optimiser's state.
   std::string has;
   for (const nn::PlannedParameter& planned : planned_) {
-    if (read != nullptr) has += read->values[at(planned.id)].empty() ? 'n' : 'v';
+    if (read == nullptr) continue;
+    has += read->values[at(planned.id)].empty() ? '-' : 'v';
+    const bool state = std::ranges::any_of(read->optimizer, [&](const HostArena& arena) {
+      return (arena.rows_of < 0 || arena.rows_of == planned.id) &&
+             !tensor_of(arena, planned).empty();
+    });
+    has += state ? 's' : '-';
   }
-  if (read != nullptr && !read->optimizer.empty()) has += 's';
   has = communicator_.gather_text(device_.communication(), has, "rows that were read").front();
   if (has.empty()) return;
-  const bool with_state = has.back() == 's';
   for (std::size_t i = 0; i < planned_.size(); ++i) {
     const nn::PlannedParameter& planned = planned_[i];
-    if (has[i] == 'v') {
+    if (has[2 * i] == 'v') {
       hand_out(numbers_of(parameters_.values(), planned),
                read == nullptr ? nullptr : &read->values[at(planned.id)]);
     }
-    for (std::size_t a = 0; a < optimizer.size() && with_state; ++a) {
+    for (std::size_t a = 0; a < optimizer.size() && has[2 * i + 1] == 's'; ++a) {
       hand_out(numbers_of(optimizer[a], planned),
                read == nullptr ? nullptr : &tensor_of(read->optimizer[a], planned));
+    }
+  }
+}
+
+const nn::PlannedParameter& ShardedRows::of_loss() const {
+  const auto found = std::ranges::find_if(planned_, [](const auto& each) { return each.of_loss; });
+  require(found != planned_.end(), "ShardedRows", "the loss has no rows");
+  return *found;
+}
+
+std::map<std::string, ShardedRows::Numbers> ShardedRows::tensors_of_file(
+    std::span<const StateArena> optimizer) {
+  const nn::PlannedParameter& planned = of_loss();
+  std::map<std::string, Numbers> tensors;
+  tensors.emplace(kWeightTensor, numbers_of(parameters_.values(), planned));
+  for (const StateArena& arena : optimizer) {
+    const Numbers numbers = numbers_of(arena, planned);
+    if (!numbers.of_rank.absent()) tensors.emplace(arena.name, numbers);
+  }
+  return tensors;
+}
+
+ShardedRows::Written ShardedRows::write(const fs::path& folder,
+                                        std::span<const StateArena> optimizer, std::int64_t step) {
+  const std::map<std::string, Numbers> tensors = tensors_of_file(optimizer);
+  const nn::Rows held = position_.held(of_loss().rows, position_.rank);
+  const RowTensors of_arenas = row_tensors_of({optimizer.begin(), optimizer.end()}, of_loss().id);
+  std::vector<TensorSpec> specs;
+  for (const auto& [name, numbers] : tensors) {
+    specs.push_back({name, "F32", {held.size()}});
+    if (std::ranges::find(of_arenas.one_number, name) == of_arenas.one_number.end())
+      specs.back().shape.push_back(numbers.columns);
+  }
+  Written written{.name = row_file_name(position_.rank, position_.ranks)};
+  const fs::path file = folder / written.name;
+  SafetensorsWriter writer(file, specs, {{kFirstRow, std::to_string(held.begin)}});
+  std::vector<float> piece;
+  for (const auto& [name, numbers] : tensors) {
+    const std::int64_t most =
+        std::max<std::int64_t>(1, kBlock / std::max<std::int64_t>(1, numbers.columns));
+    for (std::int64_t row = 0; row < held.size(); row += most) {
+      const std::int64_t end = std::min(held.size(), row + most);
+      const View part = numbers.of_rank.slice(row * numbers.columns, end * numbers.columns);
+      piece.resize(at(part.count()));
+      copy_to_host(device_.compute(), part, piece.data());
+      require_finite(piece, name, held.begin + row, numbers.columns, step);
+      if (name == kWeightTensor) {
+        written.hash += hash_of_rows(piece.data(), held.begin + row, end - row, numbers.columns);
+      }
+      writer.write(piece.data(), piece.size() * sizeof(float));
+    }
+  }
+  written.sum = writer.commit();
+  written.bytes = fs::file_size(file);
+  return written;
+}
+
+void ShardedRows::read(const fs::path& folder, std::span<const StateArena> optimizer) {
+  const nn::PlannedParameter& planned = of_loss();
+  const RowFiles files(folder);
+  const RowTensors names = row_tensors_of({optimizer.begin(), optimizer.end()}, planned.id);
+  files.match(planned.rows, planned.shape.count_per_sample(), names.whole, names.one_number);
+  const nn::Rows held = position_.held(planned.rows, position_.rank);
+  std::vector<float> piece;
+  for (const auto& [name, numbers] : tensors_of_file(optimizer)) {
+    const std::int64_t most =
+        std::max<std::int64_t>(1, kBlock / std::max<std::int64_t>(1, numbers.columns));
+    for (std::int64_t row = held.begin; row < held.end; row += most) {
+      const std::int64_t end = std::min(held.end, row + most);
+      const View part = numbers.of_rank.slice((row - held.begin) * numbers.columns,
+                                              (end - held.begin) * numbers.columns);
+      piece.resize(at(part.count()));
+      files.read(name, row, end, piece.data());
+      copy_from_host(device_.compute(), piece.data(), part);
+      device_.compute().synchronize();
     }
   }
 }

@@ -1,18 +1,38 @@
 #include "train/loop/state_saver.h"
 
-#include <filesystem>
+#include <fmt/format.h>
+
+#include <optional>
+#include <sstream>
 #include <system_error>
 #include <utility>
 
-#include "base/files/atomic_file.h"
 #include "base/files/posix_file.h"
+#include "base/machine.h"
 #include "train/files/centres.h"
+#include "train/files/row_files.h"
 #include "train/loop/diagnose.h"
 #include "train/loop/on_rank_0.h"
 
 namespace ringlet::train {
 
 namespace {
+
+namespace fs = std::filesystem;
+
+std::int64_t bytes_of_centres(const nn::Registry& registry) {
+  std::int64_t bytes = 0;
+  for (const auto* p : registry.parameters) {
+    if (p->of_loss) bytes += p->shape.count() * static_cast<std::int64_t>(sizeof(float));
+  }
+  return bytes;
+}
+
+void make_folder(const fs::path& path) {
+  std::error_code error;
+  fs::create_directory(path, error);
+  if (error) throw posix::file_error("make the folder", path, error.value());
+}
 
 /// Whether the state in the run's folder is the one that the run goes on from.
 bool goes_on_there(const RunSetup& setup) {
@@ -39,42 +59,105 @@ void StateSaver::save(TrainStep& step, const Progress& progress, RunReporter& re
   if (saved_step_ == progress.step) return;
   if (holds(progress.step) && progress.step != setup_.last_step) return;
   saved_step_ = progress.step;
-  HostState rows;  // where others than rank 0 have a part
+  const auto write_state = [&](AtomicDirectory& folder, const HostState& state) {
+    write(folder, state, step, progress, reporter);
+  };
+  on_rank_0_with_rows(setup_.options.files.out / "state", step, progress, step.optimizer().state(),
+                      write_state);
+}
+
+template <class Write>
+void StateSaver::on_rank_0_with_rows(const fs::path& target, TrainStep& step,
+                                     const Progress& progress,
+                                     std::span<const StateArena> optimizer, Write write) {
+  const bool sharded = step.is_sharded();
+  const bool apart = sharded && bytes_of_centres(step.replica().parameters().registry()) >
+                                    setup_.options.files.most_centres_sent;
+  HostState state;
   communicator_.set_activity("saving");
-  if (step.is_sharded()) rows = step.download_state();
+  if (sharded) state = step.download_state(!apart);  // others than rank 0 have a part
+  std::optional<AtomicDirectory> folder;
+  if (apart) {
+    fs::path aside;
+    on_rank_0(communicator_, device_, "saving", [&] {
+      aside = folder.emplace(target).path();
+      make_folder(aside / kCentresFolder);
+    });
+    state.rows_apart = write_rows(aside, step, progress, optimizer);
+  }
   on_rank_0(communicator_, device_, "saving", [&] {
-    write(step.is_sharded() ? rows : step.download_state(), step, progress, reporter);
+    if (!sharded) state = step.download_state();
+    require_finite(state, step.replica().parameters().registry(), progress.step);
+    if (!folder) folder.emplace(target);
+    write(*folder, state);
   });
+}
+
+/// On rank 0, `aside` is the folder to be; the result is of all ranks there.
+RowsApart StateSaver::write_rows(const fs::path& aside, TrainStep& step, const Progress& progress,
+                                 std::span<const StateArena> optimizer) {
+  Stream& stream = device_.communication();
+  const fs::path folder =
+      communicator_.gather_text(stream, aside.string(), "folder of the centres").front();
+  std::error_code error;
+  if (!fs::is_directory(folder / kCentresFolder, error)) {
+    throw FileError(fmt::format(
+        "{} is not seen on {}: there are more centres than rank 0 shall have, and each process "
+        "writes its own there; --out has to be in a folder that all of them share",
+        folder.string(), host_name()));
+  }
+  const ShardedRows::Written mine =
+      step.rows()->write(folder / kCentresFolder, optimizer, progress.step);
+  communicator_.await_all(stream, "saving");  // as long as the slowest disk takes
+  const auto all = communicator_.gather_text(
+      stream, fmt::format("{} {} {} {}", mine.name, mine.sum, mine.bytes, mine.hash),
+      "files of the centres");
+  RowsApart rows;
+  std::uint64_t sum_of_hashes = 0;
+  for (std::size_t rank = 0; rank < all.size() && communicator_.rank() == 0; ++rank) {
+    std::istringstream words(all[rank]);
+    std::string name, sum;
+    std::uint64_t bytes = 0, hash = 0;
+    words >> name >> sum >> bytes >> hash;
+    const fs::path file = folder / kCentresFolder / name;
+    if (fs::file_size(file, error) != bytes || error) {
+      throw FileError(fmt::format(
+          "{}, which replica {} wrote, is not seen on {}; --out has to be in a folder that all "
+          "processes share",
+          file.string(), rank, host_name()));
+    }
+    rows.sums[fs::path(kCentresFolder) / name] = sum;
+    sum_of_hashes += hash;
+  }
+  rows.hash = hash_in_words(sum_of_hashes);
+  return rows;
 }
 
 void StateSaver::save_best(TrainStep& step, const Progress& progress) {
-  HostState rows;
-  communicator_.set_activity("saving");
-  if (step.is_sharded()) rows = step.download_state();
-  on_rank_0(communicator_, device_, "saving", [&] {
-    const HostState state = step.is_sharded() ? std::move(rows) : step.download_state();
+  const auto write_best = [&](AtomicDirectory& folder, const HostState& state) {
     const nn::Registry& registry = step.replica().parameters().registry();
-    require_finite(state, registry, progress.step);
-    AtomicDirectory folder(setup_.options.files.out / kBestFolder);
     save_model(folder.path() / kModelFile, registry, state, setup_.model);
-    if (has_centres(registry)) {
+    if (state.rows_apart) {
+      save_centres_index(folder.path() / kCentresFolder / kIndexFile, registry,
+                         state.rows_apart->hash, setup_.model);
+    } else if (has_centres(registry)) {
       save_centres(folder.path() / kCentresFile, registry, state, setup_.model);
     }
     folder.commit();
-  });
+  };
+  on_rank_0_with_rows(setup_.options.files.out / kBestFolder, step, progress, {}, write_best);
 }
 
 void StateSaver::bring_best() const {
-  namespace fs = std::filesystem;
   const fs::path& out = setup_.options.files.out;
   if (!setup_.resumed || out.empty() || goes_on_there(setup_)) return;
   const fs::path former = setup_.resumed->folder.parent_path() / kBestFolder;
   std::error_code error;
   if (setup_.resumed->progress.best.empty() || !fs::is_directory(former, error)) return;
   AtomicDirectory folder(out / kBestFolder);
-  for (const char* name : {kModelFile, kCentresFile}) {
+  for (const char* name : {kModelFile, kCentresFile, kCentresFolder}) {
     if (!fs::exists(former / name, error)) continue;
-    fs::copy_file(former / name, folder.path() / name, fs::copy_options::overwrite_existing, error);
+    fs::copy(former / name, folder.path() / name, fs::copy_options::recursive, error);
     if (error) throw posix::file_error("write", folder.path() / name, error.value());
   }
   folder.commit();
@@ -93,19 +176,27 @@ void StateSaver::note_tested(const Progress& progress) {
   });
 }
 
-void StateSaver::write(const HostState& state, TrainStep& step, const Progress& progress,
-                       RunReporter& reporter) {
-  const std::filesystem::path& out = setup_.options.files.out;
+void StateSaver::write(AtomicDirectory& folder, const HostState& state, TrainStep& step,
+                       const Progress& progress, RunReporter& reporter) {
+  const Files& files = setup_.options.files;
+  const fs::path& out = files.out;
   const nn::Registry& registry = step.replica().parameters().registry();
-  require_finite(state, registry, progress.step);
-  save_state(out, registry, state, setup_.model, setup_.options.recipe, progress,
+  save_state(folder, out, registry, state, setup_.model, setup_.options.recipe, progress,
              setup_.data.train->hash(), std::exchange(former_, FormerState::kept));
   reporter.saved((out / "state").string());
   if (progress.step != setup_.last_step) return;
   save_model(out / "model.safetensors", registry, state, setup_.model);
   reporter.saved((out / "model.safetensors").string());
   if (!has_centres(registry)) return;
-  save_centres(out / kCentresFile, registry, state, setup_.model);
+  if (!state.rows_apart) {
+    save_centres(out / kCentresFile, registry, state, setup_.model);
+  } else if (bytes_of_centres(registry) <= files.most_centres_in_file) {
+    join_centres(out / "state" / kCentresFolder, out / kCentresFile);
+  } else {
+    std::error_code error;
+    fs::remove(out / kCentresFile, error);  // a former run's
+    return reporter.saved((out / "state" / kCentresFolder).string());
+  }
   reporter.saved((out / kCentresFile).string());
 }
 

@@ -1,10 +1,15 @@
 // StateSaver: writes a run's states, and at its end the model, where the options ask for them.
 //
-// Rank 0 writes. The others wait for it as long as the disk takes.
+// Rank 0 writes. The others wait for it as long as the disk takes. Of a loss with so many centres
+// that rank 0 shall not have them all (Files::most_centres_sent), each rank writes its own, into
+// the folder that rank 0 has made aside. Rank 0 then sees that they are there, and renames it.
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
+#include <span>
 
+#include "base/files/atomic_file.h"
 #include "comm/communicator.h"
 #include "train/loop/run_reporter.h"
 #include "train/loop/train_step.h"
@@ -38,8 +43,15 @@ class StateSaver {
 
  private:
   bool holds(std::int64_t step) const;
-  void write(const HostState& state, TrainStep& step, const Progress& progress,
-             RunReporter& reporter);
+  void write(AtomicDirectory& folder, const HostState& state, TrainStep& step,
+             const Progress& progress, RunReporter& reporter);
+  /// Calls write(folder, state) on rank 0, where `target` is the folder's name. Collective.
+  template <class Write>
+  void on_rank_0_with_rows(const std::filesystem::path& target, TrainStep& step,
+                           const Progress& progress, std::span<const StateArena> optimizer,
+                           Write write);
+  RowsApart write_rows(const std::filesystem::path& aside, TrainStep& step,
+                       const Progress& progress, std::span<const StateArena> optimizer);
 
   const RunSetup& setup_;
   Device& device_;

@@ -179,7 +179,8 @@ void TrainLoop::load_start() {
     const nn::Registry& registry = parameters.registry();
     const Files& files = setup_.options.files;
     if (setup_.resumed) {
-      read = load_state(*setup_.resumed, registry, specs_of(step_.optimizer().state()));
+      read = load_state(*setup_.resumed, registry, specs_of(step_.optimizer().state()),
+                        step_.is_sharded() ? ApartRows::left_out : ApartRows::read);
     } else if (!files.init.empty()) {
       const std::filesystem::path file = model_file_of(files.init);
       if (!files.replace_head) require_task(file, replica().task().name());
@@ -195,6 +196,9 @@ void TrainLoop::load_start() {
   });
   step_.broadcast_state(read ? &*read : nullptr);
   if (!setup_.resumed) return;
+  if (step_.is_sharded() && has_rows_apart(*setup_.resumed)) {
+    step_.rows()->read(setup_.resumed->folder / kCentresFolder, step_.optimizer().state());
+  }
   progress_ = setup_.resumed->progress;
   progress_.unverified = progress_.unverified && !setup_.verification.empty();
 }

@@ -335,12 +335,12 @@ void TrainStep::broadcast_state(const HostState* read) {
   if (rows_) rows_->hand_out(read, optimizer_->state());
 }
 
-HostState TrainStep::download_state() {
+HostState TrainStep::download_state(bool rows_of_loss) {
   HostState state;
   if (!rows_ || communicator_.rank() == 0) {
-    state = download(device_, replica_.parameters(), optimizer_->state());
+    state = download(device_, replica_.parameters(), optimizer_->state(), rows_of_loss);
   }
-  if (rows_) rows_->collect(state, optimizer_->state());
+  if (rows_) rows_->collect(state, optimizer_->state(), rows_of_loss);
   if (scales_loss()) state.loss_scale = loss_scale_->download();
   return state;
 }

@@ -136,13 +136,16 @@ class TrainStep {
   /// over ranks go to those that have them, from `read`: what rank 0 has read, if anything.
   /// Collective.
   void broadcast_state(const HostState* read = nullptr);
-  /// Where rows are cut over ranks: collective, and whole on rank 0 alone.
-  HostState download_state();
+  /// Where rows are cut over ranks: collective, and whole on rank 0 alone. Without `rows_of_loss`,
+  /// nothing of the loss's own parameters.
+  HostState download_state(bool rows_of_loss = true);
   void upload_state(const HostState& state);
 
   /// Whether parameters' rows are cut over the ranks (nn/placement.h), so that in each pass of a
   /// rank all others take part.
   bool is_sharded() const { return axis_ != nullptr; }
+  /// What reads and writes them; null: nothing is cut.
+  ShardedRows* rows() { return rows_.get(); }
   /// Null: nothing is cut.
   DataAxis* axis() { return axis_.get(); }
 

@@ -119,6 +119,11 @@ struct Files {
   std::string data_dir;
   std::filesystem::path init;  ///< a file of weights, or the folder of a run (model_file_of())
   std::filesystem::path init_centres;  ///< of a loss with a margin (train/files/centres.h)
+  /// Bytes of centres up to which rank 0 writes those of all ranks; of more, each rank writes its
+  /// own into `out`, which all have to see (train/files/row_files.h).
+  std::int64_t most_centres_sent = std::int64_t{256} << 20;
+  /// Up to which there is a file of them beside the model, too.
+  std::int64_t most_centres_in_file = std::int64_t{1} << 30;
   bool replace_head = false;  ///< init may have a last layer of another size, which starts anew
   std::filesystem::path out;
   std::filesystem::path resume;

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 
 #include "tests/cli/messages/provocations.h"
 #include "tests/support/picture_folder.h"
@@ -56,6 +58,28 @@ Outcome start_from_centres(const Stage& stage, const char* size, Change change) 
   change(bytes);
   return ringlet(quick_train({"--loss", "arcface", "--embedding-size", size, "--init-centres",
                               stage.file("c.safetensors", bytes)}));
+}
+/// Starts from the centres in a folder: an index of ten rows, and `numbers` in a file of all, or of
+/// the second half of `files` files.
+Outcome start_from_files_of_rows(const Stage& stage, int files, const std::string& numbers) {
+  const auto safetensors = [](const std::string& header, const std::string& data) {
+    std::uint64_t length = header.size();
+    std::string bytes(sizeof length, '\0');
+    std::memcpy(bytes.data(), &length, sizeof length);
+    return bytes + header + data;
+  };
+  fs::create_directory(stage / "rows");
+  write_file(stage / "rows/index.safetensors",
+             safetensors(R"({"__metadata__":{"ringlet.rows":"10"}} )", ""));
+  if (files > 0) {
+    const std::string name = std::to_string(files);
+    write_file(stage / ("rows/000" + name + "-of-000" + name + ".safetensors"),
+               safetensors(R"({"__metadata__":{"ringlet.first_row":"0"},"weight":{"dtype":"F32",)"
+                           R"("shape":[10,6],"data_offsets":[0,240]}})",
+                           numbers));
+  }
+  return ringlet(quick_train(
+      {"--loss", "arcface", "--embedding-size", "6", "--init-centres", stage / "rows"}));
 }
 /// The last letter of `what` becomes another.
 void spoil(std::string& bytes, const std::string& what, char by) {
@@ -231,6 +255,7 @@ std::vector<Provocation> provocations_by_runs() {
        [](const Stage& stage) {
          const std::string run = run_with_margin(stage);
          fs::remove(run + "/centres.safetensors");
+         fs::remove(run + "/state/centres.safetensors");
          return ringlet({"eval", "--checkpoint", run});
        }},
       {2,
@@ -271,6 +296,15 @@ std::vector<Provocation> provocations_by_runs() {
          spoil(bytes, R"("ringlet.scale":"6)", 'x');
          write_file(centres, bytes);
          return ringlet({"eval", "--checkpoint", stage / "out"});
+       }},
+      {1, [](const Stage& stage) { return start_from_files_of_rows(stage, 0, ""); }},
+      {1,
+       [](const Stage& stage) {
+         return start_from_files_of_rows(stage, 2, std::string(240, '\0'));  // one is missing
+       }},
+      {1,
+       [](const Stage& stage) {
+         return start_from_files_of_rows(stage, 1, std::string(240, '\xff'));  // NaN
        }},
       // Pictures.
       {1, [](const Stage& stage) { return with_model(stage, "predict", {stage / "."}); }},
