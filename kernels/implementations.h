@@ -121,6 +121,7 @@ RINGLET_ON_EACH_DEVICE(linear_backward_weight_bias);
 RINGLET_ON_EACH_DEVICE(linear_forward);
 RINGLET_ON_EACH_DEVICE(loss_scale_begin);
 RINGLET_ON_EACH_DEVICE(loss_scale_end);
+RINGLET_ON_EACH_DEVICE(margin_angles);
 RINGLET_ON_EACH_DEVICE(margin_softmax_gradient);
 RINGLET_ON_EACH_DEVICE(margin_softmax_part);
 RINGLET_ON_EACH_DEVICE(margin_targets);

@@ -109,15 +109,17 @@ RINGLET_HOST_DEVICE inline Psi psi(const MarginSpec& spec, const Margins& m, dou
   return result;
 }
 
-/// z_y and scale dpsi/dc, from sums over the rows of x and of w: a row without a direction has a
-/// cosine of 0.
+/// z_y and scale dpsi/dc, from the cosine, and that from sums over the rows of x and of w: a row
+/// without a direction has a cosine of 0.
 struct Target {
   float logit, slope;
 };
-RINGLET_HOST_DEVICE inline Target target_of(const MarginSpec& spec, const Margins& m, double xx,
-                                            double ww, double xw) {
+RINGLET_HOST_DEVICE inline double cosine_of(double xx, double ww, double xw) {
   const bool directed = !(xx < kShortest * kShortest) && !(ww < kShortest * kShortest);
-  const Psi found = psi(spec, m, directed ? xw / (std::sqrt(xx) * std::sqrt(ww)) : 0);
+  return directed ? xw / (std::sqrt(xx) * std::sqrt(ww)) : 0;
+}
+RINGLET_HOST_DEVICE inline Target target_of(const MarginSpec& spec, const Margins& m, double c) {
+  const Psi found = psi(spec, m, c);
   return {static_cast<float>(spec.scale * found.value),
           static_cast<float>(spec.scale * found.slope)};
 }
@@ -145,20 +147,39 @@ inline Others others_of(const MarginSpec& spec) {
   return {static_cast<float>(spec.scale), static_cast<float>(spec.filter)};
 }
 
-/// m, l and t of softmax_shards.h, of two parts together. Neither has a NaN in its maximum.
+/// arccos c of |c| <= 1 within 2e-8: Abramowitz and Stegun, 4.4.46.
+RINGLET_HOST_DEVICE inline double angle_of(double c) {
+  const double x = c < 0 ? -c : c;
+  double sum = -0.0012624911;
+  sum = sum * x + 0.0066700901;
+  sum = sum * x - 0.0170881256;
+  sum = sum * x + 0.0308918810;
+  sum = sum * x - 0.0501743046;
+  sum = sum * x + 0.0889789874;
+  sum = sum * x - 0.2145988016;
+  sum = sum * x + 1.5707963050;
+  const double angle = std::sqrt(1 - x) * sum;
+  return c < 0 ? kPi - angle : angle;
+}
+
+/// m, l and t of margin_softmax.h, of two parts together. Neither has a NaN in its maximum.
 struct Part {
   float largest, sum, of_label;
+  /// Of all logits, the label's too: that below which the exponentials are.
+  RINGLET_HOST_DEVICE float reference() const { return largest < of_label ? of_label : largest; }
 };
 RINGLET_HOST_DEVICE inline Part joined(const Part& a, const Part& b) {
-  const float largest = a.largest < b.largest ? b.largest : a.largest;
+  const float of_a = a.reference(), of_b = b.reference();
+  const float reference = of_a < of_b ? of_b : of_a;
   double sum = 0;
   if (a.sum != 0) {
-    sum += static_cast<double>(a.sum) * static_cast<double>(std::exp(a.largest - largest));
+    sum += static_cast<double>(a.sum) * static_cast<double>(std::exp(of_a - reference));
   }
   if (b.sum != 0) {
-    sum += static_cast<double>(b.sum) * static_cast<double>(std::exp(b.largest - largest));
+    sum += static_cast<double>(b.sum) * static_cast<double>(std::exp(of_b - reference));
   }
-  return {largest, static_cast<float>(sum), a.of_label < b.of_label ? b.of_label : a.of_label};
+  return {a.largest < b.largest ? b.largest : a.largest, static_cast<float>(sum),
+          a.of_label < b.of_label ? b.of_label : a.of_label};
 }
 
 }  // namespace ringlet::margin

@@ -37,7 +37,8 @@ void inverse_norms(Stream& stream, ConstView x, View inverse) {
 }
 
 void margin_targets(Stream& stream, const MarginSpec& spec, ConstView x, ConstView w,
-                    ConstView labels, std::int64_t first, ConstView epochs, View targets) {
+                    ConstView labels, std::int64_t first, ConstView epochs, View targets,
+                    View cosines) {
   constexpr const char* kName = "margin_targets";
   require_matrix(kName, x);
   require_matrix(kName, w);
@@ -45,8 +46,10 @@ void margin_targets(Stream& stream, const MarginSpec& spec, ConstView x, ConstVi
   require_labels(kName, labels, x);
   if (!epochs.absent()) require_dense(kName, epochs, Shape{1});
   require_dense(kName, targets, Shape{x.shape()[0], 2});
+  if (!cosines.absent()) require_dense(kName, cosines, Shape{x.shape()[0]});
   const Work work{kName, 6.0 * static_cast<double>(x.count()), total_bytes(x, x, targets)};
-  dispatch(stream, work, impl::any::margin_targets, spec, x, w, labels, first, epochs, targets);
+  dispatch(stream, work, impl::any::margin_targets, spec, x, w, labels, first, epochs, targets,
+           cosines);
 }
 
 void margin_softmax_part(Stream& stream, const MarginSpec& spec, ConstView products,
@@ -79,6 +82,20 @@ void project_rows(Stream& stream, ConstView x, ConstView inverse, View g) {
   require_dense(kName, g, x.shape());
   const Work work{kName, 4.0 * static_cast<double>(x.count()), total_bytes(x, g, g)};
   dispatch(stream, work, impl::any::project_rows, x, inverse, g);
+}
+
+void margin_angles(Stream& stream, const MarginSpec& spec, ConstView cosines, ConstView parts,
+                   std::int64_t begin, std::int64_t end, View sums) {
+  constexpr const char* kName = "margin_angles";
+  require_dense(kName, cosines, Shape{cosines.count()});
+  require_rank(kName, parts, 3);
+  require_dense(kName, parts, Shape{parts.shape()[0], parts.shape()[1], 3});
+  require(0 <= begin && begin <= end && end <= parts.shape()[1], kName,
+          "the samples are of those of the parts");
+  require_dense(kName, sums, Shape{4});
+  const Work work{kName, 20.0 * static_cast<double>(cosines.count() + end - begin),
+                  total_bytes(cosines, parts)};
+  dispatch(stream, work, impl::any::margin_angles, spec, cosines, parts, begin, end, sums);
 }
 
 void softmax_shards_right(Stream& stream, ConstView parts, ConstView merged, ConstView x_inverse,

@@ -20,7 +20,10 @@
 //                             class, and what is its gradient is 0
 //   margin_targets            z_y and its slope, from a cosine in double: f32 knows nothing of
 //                             1 - c^2 at small angles
-//   margin_softmax_part       of a block of products: m, l and t, as softmax_shards.h has them
+//   margin_softmax_part       of a block of products: m, l and t, as softmax_shards.h has them, but
+//                             that m is the largest logit of the classes that are not the sample's:
+//                             l is the sum of exp(z - max(m, t))
+//   margin_angles             sums of angles, from the cosines of margin_targets() and from m
 //   margin_softmax_gradient   products become g_nj / (|x_n| |w_j|); so g w is the gradient of x
 //                             but for project_rows(), and g^T x that of w
 //   project_rows              takes out of a row's gradient what would only make it longer
@@ -62,9 +65,11 @@ void inverse_norms(Stream& stream, ConstView x, View inverse);
 
 /// x f32 [N, D]; w f32 [K, D], of the classes from `first` on; labels i32 [N]; epochs f32 [1]:
 /// trained before this step, or absent: warm-up is over. targets f32 [N, 2]: z_y and scale dpsi/dc,
-/// or -infinity and 0 where no row of w is the label's.
+/// or -infinity and 0 where no row of w is the label's. cosines f32 [N], or absent: c_y; where no
+/// row is the label's, what stands there stays.
 void margin_targets(Stream& stream, const MarginSpec& spec, ConstView x, ConstView w,
-                    ConstView labels, std::int64_t first, ConstView epochs, View targets);
+                    ConstView labels, std::int64_t first, ConstView epochs, View targets,
+                    View cosines = {});
 
 /// products f32 [N, K]: x w^T. part f32 [N, 3]: m, l, t; `joins`: of these classes and of those
 /// that are in it already.
@@ -77,6 +82,17 @@ void margin_softmax_part(Stream& stream, const MarginSpec& spec, ConstView produ
 void margin_softmax_gradient(Stream& stream, const MarginSpec& spec, ConstView x_inverse,
                              ConstView w_inverse, ConstView labels, std::int64_t first,
                              ConstView targets, ConstView merged, ConstView dloss, View products);
+
+/// In the place of a cosine: there is none.
+inline constexpr float kNoCosine = 2;
+
+/// Of sums (f32 [4]): [0] += angles of `cosines`, [1] += how many these are, all but kNoCosine;
+/// [2] += angles to the nearest class that is not the sample's, of samples of [begin, end), and [3]
+/// += how many of these there is such a class for. In radians; within 3.5e-4 of 0 and pi they may
+/// be 0 and pi, as a cosine in f32 is 1 there. A class that the filter took out has a cosine of 0.
+/// cosines f32 [A]; parts f32 [Q, N, 3].
+void margin_angles(Stream& stream, const MarginSpec& spec, ConstView cosines, ConstView parts,
+                   std::int64_t begin, std::int64_t end, View sums);
 
 /// g less its part along x, row by row. x, g f32 [R, D]; inverse f32 [R]. Of a row without a
 /// direction g becomes 0.

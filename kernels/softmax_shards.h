@@ -9,6 +9,8 @@
 //   softmax_shards_loss      the sum of some samples' losses
 //   softmax_shard_backward   dz = beta * dz + dloss * ( exp(z - M) / L - [it is the label] )
 //
+// Where m leaves the label's logit out (margin_softmax.h), max(m, t) takes its place.
+//
 // A part without classes has (-infinity, 0, -infinity), which changes nothing. A label that no part
 // has makes the loss infinite. A thread has a row: for parts of many classes a kernel of their own
 // would be faster.

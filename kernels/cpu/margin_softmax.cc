@@ -57,7 +57,7 @@ void gather_rows(CpuStream& stream, const ConstView& matrix, const ConstView& ro
 
 void margin_targets(CpuStream& stream, const MarginSpec& spec, const ConstView& x,
                     const ConstView& w, const ConstView& labels, std::int64_t first,
-                    const ConstView& epochs, const View& targets) {
+                    const ConstView& epochs, const View& targets, const View& cosines) {
   const auto dot = margin_loops_for(stream).dot;
   const auto margins = margin::margins_at(spec, epochs.absent() ? nullptr : epochs.f32());
   const std::int64_t columns = x.shape()[1], rows = w.shape()[0];
@@ -67,8 +67,10 @@ void margin_targets(CpuStream& stream, const MarginSpec& spec, const ConstView& 
     if (row >= 0 && row < rows) {
       const float* a = x.f32() + n * columns;
       const float* b = w.f32() + row * columns;
-      target = margin::target_of(spec, margins, dot(a, a, columns), dot(b, b, columns),
-                                 dot(a, b, columns));
+      const double c =
+          margin::cosine_of(dot(a, a, columns), dot(b, b, columns), dot(a, b, columns));
+      target = margin::target_of(spec, margins, c);
+      if (!cosines.absent()) cosines.f32()[n] = static_cast<float>(c);
     }
     targets.f32()[2 * n] = target.logit;
     targets.f32()[2 * n + 1] = target.slope;
@@ -113,6 +115,12 @@ void project_rows(CpuStream& stream, const ConstView& x, const ConstView& invers
     loops.project(row, static_cast<double>(inverse.f32()[r]), loops.dot(row, of_row, columns),
                   of_row, columns);
   });
+}
+
+void margin_angles(CpuStream& stream, const MarginSpec& spec, const ConstView& cosines,
+                   const ConstView& parts, std::int64_t begin, std::int64_t end, const View& sums) {
+  const auto program = grid::margin_angles_of(spec, cosines, parts, begin, end, sums);
+  for_each_item(stream, 1, [&](std::int64_t) { program.add(program.share_of(0, 1)); });
 }
 
 void softmax_shards_right(CpuStream& stream, const ConstView& parts, const ConstView& merged,

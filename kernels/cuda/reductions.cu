@@ -152,8 +152,13 @@ void inverse_norms(CudaStream& stream, const ConstView& x, const View& inverse) 
 
 void margin_targets(CudaStream& stream, const MarginSpec& spec, const ConstView& x,
                     const ConstView& w, const ConstView& labels, std::int64_t first,
-                    const ConstView& epochs, const View& targets) {
-  grid::margin_targets(CudaGrid(stream), spec, x, w, labels, first, epochs, targets);
+                    const ConstView& epochs, const View& targets, const View& cosines) {
+  grid::margin_targets(CudaGrid(stream), spec, x, w, labels, first, epochs, targets, cosines);
+}
+
+void margin_angles(CudaStream& stream, const MarginSpec& spec, const ConstView& cosines,
+                   const ConstView& parts, std::int64_t begin, std::int64_t end, const View& sums) {
+  grid::margin_angles(CudaGrid(stream), spec, cosines, parts, begin, end, sums);
 }
 
 void margin_softmax_part(CudaStream& stream, const MarginSpec& spec, const ConstView& products,

@@ -80,6 +80,7 @@ struct MarginTargets : RowSum<MarginTargets, CosineSums> {
   const std::int32_t* labels = nullptr;
   const float* epochs = nullptr;  // may be null
   float* targets = nullptr;
+  float* cosines = nullptr;  // may be null
 
   RINGLET_HOST_DEVICE CosineSums share(const ThreadIndex& index) const {
     CosineSums sums{0, 0, 0};
@@ -97,7 +98,9 @@ struct MarginTargets : RowSum<MarginTargets, CosineSums> {
     const std::int64_t row = labels[index.block] - first;
     margin::Target target{-std::numeric_limits<float>::infinity(), 0};
     if (row >= 0 && row < rows) {
-      target = margin::target_of(spec, margin::margins_at(spec, epochs), sums.xx, sums.ww, sums.xw);
+      const double c = margin::cosine_of(sums.xx, sums.ww, sums.xw);
+      target = margin::target_of(spec, margin::margins_at(spec, epochs), c);
+      if (cosines != nullptr) cosines[index.block] = static_cast<float>(c);
     }
     targets[2 * index.block] = target.logit;
     targets[2 * index.block + 1] = target.slope;
@@ -108,7 +111,7 @@ struct MarginTargets : RowSum<MarginTargets, CosineSums> {
 template <class Grid>
 void margin_targets(Grid&& grid, const MarginSpec& spec, const ConstView& x, const ConstView& w,
                     const ConstView& labels, std::int64_t first, const ConstView& epochs,
-                    const View& targets) {
+                    const View& targets, const View& cosines = {}) {
   MarginTargets program;
   program.spec = spec;
   program.columns = x.shape()[1];
@@ -119,6 +122,7 @@ void margin_targets(Grid&& grid, const MarginSpec& spec, const ConstView& x, con
   program.labels = labels.as<std::int32_t>();
   program.epochs = epochs.absent() ? nullptr : epochs.f32();
   program.targets = targets.f32();
+  program.cosines = cosines.absent() ? nullptr : cosines.f32();
   grid.run_blocks("margin_targets", x.shape()[0], program);
 }
 
@@ -155,7 +159,8 @@ struct MarginLogits {
   }
 };
 
-/// A block a row: the largest logit, then the sum of exponentials below it.
+/// A block a row: the largest logit but the target's, then the sum of exponentials below that or
+/// the target's.
 struct MarginPart {
   static constexpr int kThreads = 256;
   static constexpr int kSteps = tree_steps(kThreads);
@@ -176,7 +181,7 @@ struct MarginPart {
     } else if (k <= kSteps) {
       tree_step(shared.largest, kThreads, k - 1, index.thread, Larger{});
     } else if (k == kSteps + 1) {
-      shared.sums[index.thread] = lane_exponentials(index, shared.largest[0]);
+      shared.sums[index.thread] = lane_exponentials(index, reference(index, shared));
     } else if (k < kPhases - 1) {
       tree_step(shared.sums, kThreads, k - kSteps - 2, index.thread, Sum{});
     } else if (index.thread == 0) {
@@ -185,6 +190,14 @@ struct MarginPart {
   }
 
  private:
+  RINGLET_HOST_DEVICE float of_label(std::int64_t n) const {
+    const std::int64_t label = logits.labels[n] - logits.first;
+    const bool here = 0 <= label && label < logits.classes;
+    return here ? logits.targets[2 * n] : -std::numeric_limits<float>::infinity();
+  }
+  RINGLET_HOST_DEVICE float reference(const ThreadIndex& index, const Shared& shared) const {
+    return Larger{}(shared.largest[0], of_label(index.block));
+  }
   /// A NaN is never larger, and shows in the sum.
   struct Larger {
     RINGLET_HOST_DEVICE float operator()(float a, float b) const { return a < b ? b : a; }
@@ -194,7 +207,7 @@ struct MarginPart {
     float largest = -std::numeric_limits<float>::infinity();
     const std::int64_t n = index.block;
     for (std::int64_t j = index.thread; j < logits.classes; j += kThreads) {
-      if (!logits.is_class(j)) continue;
+      if (!logits.is_class(j) || logits.is_target(n, j)) continue;
       largest = Larger{}(largest, logits.logit(n, j, products[n * logits.classes + j]));
     }
     return largest;
@@ -210,10 +223,7 @@ struct MarginPart {
     return sum;
   }
   RINGLET_HOST_DEVICE void finish(std::int64_t n, float largest, double sum) const {
-    const std::int64_t label = logits.labels[n] - logits.first;
-    const bool here = 0 <= label && label < logits.classes;
-    margin::Part found{largest, static_cast<float>(sum),
-                       here ? logits.targets[2 * n] : -std::numeric_limits<float>::infinity()};
+    margin::Part found{largest, static_cast<float>(sum), of_label(n)};
     if (joins) found = margin::joined({part[3 * n], part[3 * n + 1], part[3 * n + 2]}, found);
     part[3 * n] = found.largest;
     part[3 * n + 1] = found.sum;
@@ -337,6 +347,82 @@ void softmax_shards_right(Grid&& grid, const ConstView& parts, const ConstView& 
   grid.for_each("softmax_shards_right", 1,
                 ShardsRight{parts.shape()[0], parts.shape()[1], begin, end, parts.f32(),
                             merged.f32(), x_inverse.f32(), right.as<std::int32_t>()});
+}
+
+/// Of some samples: angles to the own centres, how many, to the nearest others, and how many.
+struct AngleSums {
+  double own, owned, others, othered;
+  RINGLET_HOST_DEVICE AngleSums operator+(const AngleSums& b) const {
+    return {own + b.own, owned + b.owned, others + b.others, othered + b.othered};
+  }
+};
+
+/// One block.
+struct MarginAngles : RowSum<MarginAngles, AngleSums> {
+  double scale = 1;
+  std::int64_t all = 0, parts = 0, samples = 0, begin = 0, end = 0;
+  const float* cosines = nullptr;
+  const float* of_parts = nullptr;
+  float* sums = nullptr;
+
+  RINGLET_HOST_DEVICE AngleSums share(const ThreadIndex& index) const {
+    return share_of(index.thread, kThreads);
+  }
+  RINGLET_HOST_DEVICE void finish(const ThreadIndex& index, const AngleSums& found) const {
+    if (index.thread == 0) add(found);
+  }
+
+  /// Of the samples first, first + step, ...
+  RINGLET_HOST_DEVICE AngleSums share_of(std::int64_t first, std::int64_t step) const {
+    AngleSums found{0, 0, 0, 0};
+    for (std::int64_t n = first; n < all; n += step) {
+      if (!(cosines[n] <= kMostCosine)) continue;
+      found.own += margin::angle_of(margin::clamped(static_cast<double>(cosines[n])));
+      found.owned += 1;
+    }
+    for (std::int64_t n = begin + first; n < end; n += step) {
+      float nearest = -std::numeric_limits<float>::infinity();
+      for (std::int64_t q = 0; q < parts; ++q) {
+        const float m = of_parts[3 * (q * samples + n)];
+        nearest = nearest < m ? m : nearest;
+      }
+      if (nearest < -std::numeric_limits<float>::max()) continue;
+      found.others += margin::angle_of(margin::clamped(static_cast<double>(nearest) / scale));
+      found.othered += 1;
+    }
+    return found;
+  }
+  RINGLET_HOST_DEVICE void add(const AngleSums& found) const {
+    sums[0] += static_cast<float>(found.own);
+    sums[1] += static_cast<float>(found.owned);
+    sums[2] += static_cast<float>(found.others);
+    sums[3] += static_cast<float>(found.othered);
+  }
+
+ private:
+  static constexpr float kMostCosine = 1.5F;  // kNoCosine is above it
+};
+
+inline MarginAngles margin_angles_of(const MarginSpec& spec, const ConstView& cosines,
+                                     const ConstView& parts, std::int64_t begin, std::int64_t end,
+                                     const View& sums) {
+  MarginAngles program;
+  program.scale = spec.scale;
+  program.all = cosines.count();
+  program.parts = parts.shape()[0];
+  program.samples = parts.shape()[1];
+  program.begin = begin;
+  program.end = end;
+  program.cosines = cosines.f32();
+  program.of_parts = parts.f32();
+  program.sums = sums.f32();
+  return program;
+}
+
+template <class Grid>
+void margin_angles(Grid&& grid, const MarginSpec& spec, const ConstView& cosines,
+                   const ConstView& parts, std::int64_t begin, std::int64_t end, const View& sums) {
+  grid.run_blocks("margin_angles", 1, margin_angles_of(spec, cosines, parts, begin, end, sums));
 }
 
 }  // namespace ringlet::grid

@@ -47,18 +47,23 @@ struct SoftmaxMerge {
   const float* all = nullptr;
   float* merged = nullptr;
 
+  /// That below which a part's exponentials are.
+  RINGLET_HOST_DEVICE static float reference(const float* part) {
+    return part[0] < part[2] ? part[2] : part[0];
+  }
   RINGLET_HOST_DEVICE void operator()(std::int64_t n) const {
     float largest = kBelowAll, of_label = kBelowAll;
     for (std::int64_t q = 0; q < parts; ++q) {
       const float* part = all + 3 * (q * samples + n);
-      largest = largest < part[0] ? part[0] : largest;
+      largest = largest < reference(part) ? reference(part) : largest;
       of_label = of_label < part[2] ? part[2] : of_label;
     }
     double sum = 0;
     for (std::int64_t q = 0; q < parts; ++q) {
       const float* part = all + 3 * (q * samples + n);
       if (part[1] == 0.0F) continue;  // without classes
-      sum += static_cast<double>(part[1]) * static_cast<double>(std::exp(part[0] - largest));
+      sum +=
+          static_cast<double>(part[1]) * static_cast<double>(std::exp(reference(part) - largest));
     }
     merged[3 * n] = largest;
     merged[3 * n + 1] = static_cast<float>(sum);

@@ -48,6 +48,7 @@ struct Head : Found {
   int pass;                // of a step
   Found of_step;           // where adds_shards: of all passes
   View weight, w_inverse;  // of the columns: this rank's rows, or those of them that are listed
+  View cosines;            // of the samples with their own classes, in training
   View labels;             // `own`: the column of each, counted from `first`
   std::int64_t first;
   View dfeatures, partial;  // of features; of a part of the rows, where there are several
@@ -74,6 +75,7 @@ struct Head : Found {
   View of_samples(const View& all, int rank) const {
     return all.slice(rank * most, rank * most + samples(rank));
   }
+  View cosines_of(int rank) const { return cosines.absent() ? View() : of_samples(cosines, rank); }
   View weight_of(const View& matrix, const Block& block) const {
     return rows_of_matrix(matrix, block.begin, block.size(), columns);
   }
@@ -185,7 +187,7 @@ View merge(Tape& tape, const Head& head, const MarginSpec& spec) {
   head.for_each_rank([&](int rank) {
     margin_targets(stream, spec, head.features_of(rank), head.weight,
                    head.of_samples(head.own, rank), head.first, tape.context().epochs,
-                   head.numbers_of(head.targets, rank, 2));
+                   head.numbers_of(head.targets, rank, 2), head.cosines_of(rank));
     head.for_each_block([&](const Block& block) {
       head.multiply(stream, rank, block);
       const int part = rank * parts_of_rank + block.part;
@@ -414,6 +416,7 @@ Head make_head(const Variable& x, Parameter& centres, const MarginSpec& spec, st
         keep({head.keeps ? samples * rows : head.most * std::min(rows, kClassesOfBlock)});
   }
   if (!learns) return head;
+  head.cosines = keep({samples});
   head.dfeatures = keep({head.position.ranks * head.apart, head.columns});
   head.partial = parts > 1 ? keep({parts * head.most, head.columns}) : View();
   return head;
@@ -435,6 +438,7 @@ Variable margin_softmax(const Variable& x, Parameter& centres, const Variable& l
   } else {
     inverse_norms(stream, head.weight, head.w_inverse);
   }
+  if (!head.cosines.absent()) fill(stream, kNoCosine, head.cosines);
   const View parts = merge(tape, head, tape.context().training ? spec : spec.plain());
   softmax_shards_loss(stream, head.numbers_of(head.merged, head.position.rank, kOfSample),
                       head.loss.value(), sums.loss);
@@ -443,6 +447,10 @@ Variable margin_softmax(const Variable& x, Parameter& centres, const Variable& l
     softmax_shards_right(stream, parts, rows_of_matrix(head.merged, begin, head.most, kOfSample),
                          head.x_inverse.slice(begin, begin + head.most), 0,
                          head.samples(head.position.rank), sums.right);
+  }
+  if (!sums.angles.absent() && !head.cosines.absent()) {
+    margin_angles(stream, spec, head.cosines, parts, 0, head.samples(head.position.rank),
+                  sums.angles);
   }
   tape.record("margin_softmax", {x, head.centres}, head.loss,
               [head](Backward& backward) { run_backward(backward, head); });

@@ -44,6 +44,9 @@ constexpr bool keeps_products(std::int64_t samples, std::int64_t rows,
 struct MarginSums {
   View loss{};   ///< f32 [1]: the sum of this rank's losses
   View right{};  ///< i32 [2]: its samples whose own class is the nearest; those without a length
+  /// f32 [4], in training: margin_angles(). Those to own centres are of all ranks' samples whose
+  /// centres this rank has, the others of this rank's samples: so each counts once, over the ranks.
+  View angles{};
 };
 
 /// x [N, D], activations of any type; centres [C, D], Placement::rows; labels i32 [N] below C ->

@@ -365,6 +365,10 @@ std::vector<Violation> others() {
          margin_softmax_gradient(f.stream(), {}, f.f32({2}), f.f32({3}), f.i32({2}), 0,
                                  f.f32({2, 2}), f.f32({2, 2}), f.f32({1}), f.f32({2, 3}));
        }},
+      {"margin_angles", "samples",
+       [](Fixture& f) {
+         margin_angles(f.stream(), {}, f.f32({5}), f.f32({2, 5, 3}), 4, 6, f.f32({4}));
+       }},
       {"project_rows", "gradient",
        [](Fixture& f) {
          project_rows(f.stream(), f.f32({2, 3}), f.f32({2}), f.f32({3, 2}));

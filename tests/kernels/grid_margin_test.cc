@@ -48,10 +48,11 @@ TEST_P(Grid, MarginSoftmax) {
     SCOPED_TRACE(c.name);
     const View of_x = blank({kSamples}), of_w = blank({std::int64_t{kClasses}}),
                targets = blank({kSamples, 2}), part = blank({1, kSamples, 3}),
-               merged = blank({kSamples, 3}), right = filled<std::int32_t>({2}, 2);
+               merged = blank({kSamples, 3}), right = filled<std::int32_t>({2}, 2),
+               cosines = filled<float>({kSamples}, kNoCosine), angles = filled<float>({4}, 0.5F);
     grid::inverse_norms(grid_, x, of_x);
     grid::inverse_norms(grid_, w, of_w);
-    grid::margin_targets(grid_, c.spec, x, w, labels, 0, {}, targets);
+    grid::margin_targets(grid_, c.spec, x, w, labels, 0, {}, targets, cosines);
     reference::Rows dx(kSamples, std::vector<double>(kColumns, 0)), dw(data.w);
     for (auto& row : dw) std::fill(row.begin(), row.end(), 0);
     const View of_part(part.f32(), {kSamples, 3});
@@ -66,6 +67,8 @@ TEST_P(Grid, MarginSoftmax) {
     }
     grid::softmax_shards_merge(grid_, part, merged);
     grid::softmax_shards_right(grid_, part, merged, of_x, 1, 4, right);
+    cosines.f32()[4] = kNoCosine;  // another rank's class
+    grid::margin_angles(grid_, c.spec, cosines, part, 1, 4, angles);
     for (const auto& [begin, end] :
          {std::pair<std::size_t, std::size_t>{0, kCut}, {kCut, kClasses}}) {
       const View g = put({kSamples, static_cast<std::int64_t>(end - begin)},
@@ -91,6 +94,14 @@ TEST_P(Grid, MarginSoftmax) {
                           data.w,
                           {data.labels.begin() + 1, data.labels.begin() + 4}};
     const auto counted = reference::margin_softmax(c.spec, some.x, some.w, some.labels, 1);
+    const MarginData of_rank{{data.x.begin(), data.x.begin() + 4},
+                             data.w,
+                             {data.labels.begin(), data.labels.begin() + 4}};
+    const auto owned = reference::margin_softmax(c.spec, of_rank.x, of_rank.w, of_rank.labels, 1);
+    EXPECT_NEAR(static_cast<double>(read(angles)[0]), 0.5 + owned.own_angles, 5e-5);
+    EXPECT_EQ(read(angles)[1], 4.5F);
+    EXPECT_NEAR(static_cast<double>(read(angles)[2]), 0.5 + counted.other_angles, 5e-5);
+    EXPECT_EQ(read(angles)[3], 3.5F);
     EXPECT_EQ(read<std::int32_t>(right)[0], 2 + counted.right);
     EXPECT_EQ(read<std::int32_t>(right)[1], 2 + counted.undirected);
   }

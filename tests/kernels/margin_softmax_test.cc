@@ -37,10 +37,11 @@ class MarginSoftmax : public OperationTest {
                  w = upload(device, {classes, columns}, flat(data.w)),
                  labels = upload(device, {samples}, data.labels);
     const Tensor of_epochs = epochs.empty() ? Tensor() : upload(device, {1}, epochs);
-    const Tensor of_x(device, {samples}), of_w(device, {classes}), targets(device, {samples, 2});
+    const Tensor of_x(device, {samples}), of_w(device, {classes}), targets(device, {samples, 2}),
+        cosines(device, {samples});
     inverse_norms(stream, x, of_x);
     inverse_norms(stream, w, of_w);
-    margin_targets(stream, spec, x, w, labels, 0, of_epochs, targets);
+    margin_targets(stream, spec, x, w, labels, 0, of_epochs, targets, cosines);
     const std::int64_t parts = std::ssize(cuts) - 1;
     const Tensor part(device, {parts, samples, 3}), merged(device, {samples, 3});
     std::vector<Tensor> products;
@@ -67,6 +68,9 @@ class MarginSoftmax : public OperationTest {
     const Tensor right = upload(device, {2}, std::vector<std::int32_t>{0, 0});
     softmax_shards_right(stream, part, merged, of_x, 0, samples, right);
     copy_to_host(stream, right, right_.data());
+    const Tensor angles = upload(device, {4}, std::vector<float>{0, 0, 0, 0});
+    margin_angles(stream, spec, cosines, part, 0, samples, angles);
+    copy_to_host(stream, angles, angles_.data());
     const Tensor dx(device, {samples, columns}), dw(device, {classes, columns}),
         seed = upload(device, {1}, std::vector<float>{kSeed});
     begin = 0;
@@ -91,7 +95,8 @@ class MarginSoftmax : public OperationTest {
   }
 
   void expect_reference(const MarginSpec& spec, const MarginData& data,
-                        const std::vector<std::int64_t>& cuts, double most = 2e-5) {
+                        const std::vector<std::int64_t>& cuts, double most = 2e-5,
+                        double most_of_angle = 1e-5) {
     const auto found = read(run([&](Device& device) { return whole(device, spec, data, cuts); }));
     const auto wanted =
         reference::margin_softmax(spec, data.x, data.w, data.labels, static_cast<double>(kSeed));
@@ -107,9 +112,16 @@ class MarginSoftmax : public OperationTest {
               most);
     EXPECT_EQ(right_[0], wanted.right);
     EXPECT_EQ(right_[1], wanted.undirected);
+    // Of a cosine in f32 an angle is known to about 6e-8 / sin, which is above 0.005 here.
+    const auto all = static_cast<double>(data.x.size());
+    EXPECT_NEAR(static_cast<double>(angles_[0]), wanted.own_angles, most_of_angle * all);
+    EXPECT_EQ(static_cast<double>(angles_[1]), all);
+    EXPECT_NEAR(static_cast<double>(angles_[2]), wanted.other_angles, most_of_angle * all);
+    EXPECT_EQ(angles_[3], static_cast<float>(wanted.with_others));
   }
 
   std::array<std::int32_t, 2> right_{};
+  std::array<float, 4> angles_{};
 };
 INSTANTIATE_TEST_SUITE_P(Setups, MarginSoftmax, nchw_setups(), name_of);
 
@@ -126,10 +138,11 @@ TEST_P(MarginSoftmax, IsThatOfPlainFormulas) {
 // rounded as products are.
 TEST_P(MarginSoftmax, SeesSmallAngles) {
   constexpr double kMost = 1e-3;
+  constexpr double kAngle = 3.5e-4;  // arccos of the last f32 below 1: 1 - 2^-24
   MarginData data{{{1, 1e-4, 0}}, {{3, 0, 0}, {2.5, 0.1, 1}}, {0}};
-  expect_reference(spec_of(1, 0.5, 0, MarginGuard::hard), data, {1, 2}, kMost);
+  expect_reference(spec_of(1, 0.5, 0, MarginGuard::hard), data, {1, 2}, kMost, kAngle);
   data.x[0] = {-1, 1e-4, 0};
-  expect_reference(spec_of(1, 0.5, 0, MarginGuard::none), data, {1, 2}, kMost);
+  expect_reference(spec_of(1, 0.5, 0, MarginGuard::none), data, {1, 2}, kMost, kAngle);
 }
 
 TEST_P(MarginSoftmax, GrowsInTheFirstEpochs) {

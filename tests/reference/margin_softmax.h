@@ -62,6 +62,10 @@ inline MarginValue margin_value(const MarginSpec& spec, double c) {
 struct MarginResult {
   std::vector<double> losses;  // of the samples
   std::int64_t right = 0, undirected = 0;
+  /// Sums of radians, and of how many samples: to the own centre, and to the nearest other, where
+  /// those that the filter takes out are at a right angle.
+  double own_angles = 0, other_angles = 0;
+  std::int64_t with_others = 0;
   Rows dx, dw;  // of `dloss` times the sum of the losses
 };
 
@@ -79,6 +83,7 @@ inline MarginResult margin_softmax(const MarginSpec& spec, const Rows& x, const 
       z[j] = spec.scale * std::clamp(c, -1.0, 1.0);
       if (static_cast<std::int32_t>(j) == labels[n]) {
         const MarginValue psi = margin_value(spec, c);
+        result.own_angles += std::acos(std::clamp(c, -1.0, 1.0));
         z[j] = spec.scale * psi.value;
         slope[j] = spec.scale * psi.slope;
       } else if (spec.filter > 0 && c > spec.filter) {
@@ -89,6 +94,11 @@ inline MarginResult margin_softmax(const MarginSpec& spec, const Rows& x, const 
     double sum = 0;
     for (const double value : z) sum += std::exp(value - largest);
     const auto own = static_cast<std::size_t>(labels[n]);
+    double nearest = -INFINITY;
+    for (std::size_t j = 0; j < z.size(); ++j)
+      nearest = j == own ? nearest : std::max(nearest, z[j]);
+    result.with_others += w.size() > 1 ? 1 : 0;
+    if (w.size() > 1) result.other_angles += std::acos(nearest / spec.scale);
     result.losses.push_back(std::log(sum) + largest - z[own]);
     const bool directed = dot(direction, direction) > 0;
     result.right += directed && z[own] >= largest ? 1 : 0;

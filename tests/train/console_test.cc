@@ -127,6 +127,9 @@ TEST(Console, TellsOnceOfEmbeddingsWithoutALength) {
     }
     std::fclose(file);
     const std::string text = read_file(name);
+    EXPECT_EQ(count_of("\ntraining  target angle ", text), 2u) << text;
+    EXPECT_EQ(count_of(" degrees, nearest wrong angle ", text), 2u) << text;
+    EXPECT_EQ(count_of("target angle 90.00 degrees", text), zeros ? 2u : 0u) << text;
     EXPECT_EQ(count_of("40 of 40 test embeddings", text), zeros ? 1u : 0u) << text;
   }
 }

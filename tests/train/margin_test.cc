@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <limits>
 #include <memory>
+#include <numbers>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -361,11 +362,9 @@ TEST(Margin, TheModelsFileHasTheModelAlone) {
   EXPECT_EQ(read_model_info(folder / "model.safetensors")->input().outputs, kSize);
 }
 
-/// Of the test samples, how many are nearest to their own class's centre, by plain formulas.
-TEST(Margin, AnEvaluationCountsTheNearestCentres) {
-  Trial one(plain_options(1)), three(plain_options(3));
-  three.options.recipe.loss = one.options.recipe.loss = "cosface";
-  const Outcome outcome = one.to_the_end();
+/// What plain formulas say of samples, by a model of make_net() and its centres.
+test::reference::MarginResult worked_out(const Trial& trial, const Outcome& outcome,
+                                         const data::Dataset& samples, const MarginSpec& spec) {
   const auto& values = outcome.state.values;
   const auto layer = [&](const std::vector<double>& x, std::size_t weight, bool relu) {
     std::vector<double> y;
@@ -378,30 +377,124 @@ TEST(Margin, AnEvaluationCountsTheNearestCentres) {
     }
     return y;
   };
-  const RunSetup setup = make_run_setup(one.options, one.data, 1);
+  const RunSetup setup = make_run_setup(trial.options, trial.data, 1);
   test::reference::Rows x, w;
   std::vector<std::int32_t> labels;
-  for (std::int64_t i = 0; i < one.data.test->size(); ++i) {
+  for (std::int64_t i = 0; i < samples.size(); ++i) {
     std::vector<double> pixels;
     for (int k = 0; k < kSide * kSide; ++k) {
-      const double pixel = one.data.test->image(i)[static_cast<std::size_t>(k)] / 255.0;
+      const double pixel = samples.image(i)[static_cast<std::size_t>(k)] / 255.0;
       pixels.push_back((pixel - static_cast<double>(setup.loader.mean.values()[0])) /
                        static_cast<double>(setup.loader.deviation.values()[0]));
     }
     x.push_back(layer(layer(pixels, 0, true), 2, false));
-    labels.push_back(one.data.test->targets()[static_cast<std::size_t>(i)]);
+    labels.push_back(samples.targets()[static_cast<std::size_t>(i)]);
   }
   for (std::size_t k = 0; k < values.back().size(); k += kSize) {
     w.emplace_back(values.back().begin() + static_cast<std::ptrdiff_t>(k),
                    values.back().begin() + static_cast<std::ptrdiff_t>(k) + kSize);
   }
-  const auto wanted = test::reference::margin_softmax({.scale = 8}, x, w, labels, 1);
+  return test::reference::margin_softmax(spec, x, w, labels, 1);
+}
+
+/// Of the test samples, how many are nearest to their own class's centre, by plain formulas.
+TEST(Margin, AnEvaluationCountsTheNearestCentres) {
+  Trial one(plain_options(1)), three(plain_options(3));
+  three.options.recipe.loss = one.options.recipe.loss = "cosface";
+  const Outcome outcome = one.to_the_end();
+  const auto wanted = worked_out(one, outcome, *one.data.test, {.scale = 8});
   double loss = 0;
   for (const double of_sample : wanted.losses) loss += of_sample;
   EXPECT_EQ(outcome.result.test.right, wanted.right);
   EXPECT_GT(wanted.right, 0);
   EXPECT_NEAR(outcome.result.test.loss, loss / 30, 1e-5);
   EXPECT_EQ(three.to_the_end().result.test.right, wanted.right);
+}
+
+/// Two epochs at a rate of 0: nothing changes, so plain formulas tell the means of all of them. The
+/// last step has one sample: of several ranks all but one have none then.
+TEST(Margin, AnEpochTellsTheMeanAngles) {
+  constexpr double kDegrees = 180 / std::numbers::pi;
+  const auto trial_of = [](TrainOptions options, int classes, double filter) {
+    Trial trial(std::move(options), classes);
+    trial.data.train = images_of(81, classes, 1);
+    trial.options.recipe.epochs = 2;
+    trial.options.recipe.lr = 0;
+    trial.options.recipe.filter = filter;
+    return trial;
+  };
+  const auto told = [&](TrainOptions options, int classes, double filter = 0) {
+    Trial one = trial_of(plain_options(1), classes, filter);
+    const auto wanted = worked_out(one, one.to_the_end(), *one.data.train,
+                                   margin_of(one.options.recipe));  // it has all centres
+    const Outcome outcome = trial_of(std::move(options), classes, filter).to_the_end();
+    std::vector<double> last;
+    for (const EpochReport& epoch : outcome.epochs) {
+      EXPECT_EQ(epoch.told.at(0).name, "target angle");
+      EXPECT_EQ(epoch.told.at(1).name, "nearest wrong angle");
+      EXPECT_NEAR(epoch.told[0].value, wanted.own_angles / 81 * kDegrees, 1e-4);
+      if (classes > 1) {
+        EXPECT_NEAR(epoch.told[1].value, wanted.other_angles / 81 * kDegrees, 1e-4);
+        EXPECT_GT(std::abs(epoch.told[1].value - epoch.told[0].value), 1);
+      }
+      last = {epoch.told[0].value, epoch.told[1].value};
+    }
+    return last;
+  };
+  EXPECT_TRUE(std::isnan(told(plain_options(1), 1)[1]));
+  EXPECT_TRUE(std::isnan(told(plain_options(3), 1)[1]));
+  for (const int classes : {2, 10, 33}) {
+    SCOPED_TRACE(classes);
+    for (const int ranks : {1, 2, 3, 8}) {
+      SCOPED_TRACE(ranks);
+      told(plain_options(ranks), classes);
+    }
+    told(exact_options(1), classes);
+    told(exact_options(4), classes);
+    told(plain_options(3), classes, 0.3);
+    TrainOptions accumulated = plain_options(2);
+    accumulated.recipe.accumulate = 3;
+    told(accumulated, classes);
+  }
+}
+
+/// Of the classes of a step alone; to the own centre as without.
+TEST(Margin, AnEpochOfSampledClassesTellsItsAngles) {
+  const auto told = [](int ranks, double rate) {
+    Trial trial(plain_options(ranks), 33);
+    trial.options.recipe.lr = 0;
+    trial.options.recipe.sample_rate = rate;
+    const Outcome outcome = trial.to_the_end();
+    return std::pair(outcome.epochs.back().told.at(0).value,
+                     outcome.epochs.back().told.at(1).value);
+  };
+  const auto all = told(1, 1), one = told(1, 0.2), three = told(3, 0.2);
+  EXPECT_NEAR(one.first, all.first, 1e-4);
+  EXPECT_NEAR(three.first, all.first, 1e-4);
+  EXPECT_NEAR(three.second, one.second, 1e-4);
+  EXPECT_GT(one.second, all.second);
+}
+
+/// A run that goes on in the middle of an epoch tells the whole epoch.
+TEST(Margin, AnEpochThatWasResumedTellsTheSameAngles) {
+  const testing::TemporaryDirectory folder;
+  const auto trial = [] {
+    Trial trial(plain_options(2));
+    trial.options.recipe.epochs = 1;
+    return trial;
+  };
+  const Outcome whole = trial().to_the_end();
+  Trial first = trial();
+  first.options.files.out = folder.path();
+  first.options.max_steps = 2;
+  first.to_the_end();
+  Trial second = trial();
+  const RunSetup setup = make_run_setup(second.options, second.data, 2, read_state(folder.path()));
+  const Outcome resumed = run(setup);
+  ASSERT_EQ(resumed.steps.size(), 1u);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_NEAR(resumed.epochs.at(0).told.at(i).value, whole.epochs.at(0).told.at(i).value, 1e-9);
+  }
 }
 
 TEST(Margin, StartsFromCentresByName) {

@@ -86,6 +86,34 @@ TEST(RunFiles, GoOnWhereAResumedRunDoes) {
   EXPECT_EQ(lines_of(folder / "metrics.jsonl").size(), 6u + 3u);
 }
 
+TEST(RunFiles, HaveWhatATaskTellsOfTraining) {
+  const testing::TemporaryDirectory folder;
+  TrainOptions options = options_into(folder.path());
+  options.recipe.loss = "arcface";
+  options.recipe.embedding_size = 6;
+  options.max_steps = 2;
+  Outcome outcome = run_with_files(make_run_setup(options, formula_splits(100), 2));
+  options.max_steps = -1;
+  const Outcome rest =
+      run_with_files(make_run_setup(options, formula_splits(100), 2, read_state(folder.path())));
+  outcome.epochs.insert(outcome.epochs.end(), rest.epochs.begin(), rest.epochs.end());
+  const auto lines = lines_of(folder / "epochs.csv");
+  ASSERT_EQ(lines.size(), 4u);
+  ASSERT_EQ(outcome.epochs.size(), 3u);
+  EXPECT_EQ(lines[0], std::string(kHead) + ",train_target_angle,train_nearest_wrong_angle");
+  for (std::size_t i = 0; i < 3; ++i) {
+    const std::vector<Figure>& told = outcome.epochs[i].told;
+    const auto cells = cells_of(lines[i + 1]);
+    ASSERT_EQ(cells.size(), 14u);
+    EXPECT_EQ(cells[12], told.at(0).value);
+    EXPECT_EQ(cells[13], told.at(1).value);
+    EXPECT_GT(cells[12], 1);
+  }
+  const auto last = parse_json(lines_of(folder / "metrics.jsonl").back());
+  EXPECT_EQ(last.at("train_target_angle"), outcome.epochs[2].told[0].value);
+  EXPECT_EQ(last.at("train_nearest_wrong_angle"), outcome.epochs[2].told[1].value);
+}
+
 TEST(RunFiles, ANumberThatIsNoneIsAnEmptyCell) {
   const testing::TemporaryDirectory folder;
   EpochTable table(folder / "e.csv", 0, 1);

@@ -124,6 +124,13 @@ TEST(EventWriter, HasAnEventAStepAndAnEpochAndLeavesOutWhatIsNoNumber) {
   EXPECT_EQ(events[4].step(), 4);
   EXPECT_EQ(tags_of(events[4]).size(), 5u);
   EXPECT_TRUE(events[4].summary().value(4).has_simple_value());  // a share of 0 is one
+  epoch.told = {{"target angle", 61.25, "degrees"}};
+  writer.epoch_done(epoch);
+  const auto more = events_in(testing::read_file(file));
+  ASSERT_EQ(more.size(), 6u);
+  ASSERT_EQ(tags_of(more[5]).size(), 6u);
+  EXPECT_EQ(tags_of(more[5])[1], "epoch/train_target_angle");
+  EXPECT_EQ(more[5].summary().value(1).simple_value(), 61.25F);
 }
 
 TEST(EventWriter, TwoInOneFolderHaveFilesOfTheirOwn) {

@@ -156,6 +156,9 @@ std::string format_state_json(const StateJson& state) {
                          {"epoch_samples", state.progress.epoch_samples},
                          {"data_hash", state.data_hash},
                          {"recipe", to_json(state.recipe)}};
+  if (state.progress.epoch_told != Progress().epoch_told) {
+    json["epoch_told"] = state.progress.epoch_told;
+  }
   if (state.progress.untested) json["untested"] = to_json(*state.progress.untested);
   if (state.progress.unverified) json["unverified"] = true;
   if (!state.progress.best.empty()) json["best"] = to_json(state.progress.best);
@@ -182,6 +185,9 @@ StateJson parse_state_json(const std::string& source, std::string_view text) {
     read_field(json, "epoch_loss", state.progress.epoch_loss);
     read_field(json, "epoch_samples", state.progress.epoch_samples);
     read_field(json, "data_hash", state.data_hash);
+    if (json.contains("epoch_told")) {
+      state.progress.epoch_told = json["epoch_told"].get<std::array<double, 4>>();
+    }
     if (json.contains("untested")) state.progress.untested = read_ended_epoch(json["untested"]);
     if (json.contains("unverified")) read_field(json, "unverified", state.progress.unverified);
     if (json.contains("best")) state.progress.best = read_best(json["best"]);

@@ -2,6 +2,7 @@
 // sums of the state's files (state.h).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -36,6 +37,7 @@ struct Progress {
   std::int64_t step = 0;  ///< optimiser steps done
   double epoch_loss = 0;  ///< sum of the samples' losses
   std::int64_t epoch_samples = 0;
+  std::array<double, 4> epoch_told{};  ///< sums of what a task tells (TaskPass::told)
   /// There from an epoch's last step to the end of its evaluation, with which a run that was ended
   /// in between begins.
   std::optional<EndedEpoch> untested{};

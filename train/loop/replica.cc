@@ -130,9 +130,10 @@ void Replica::begin_pass(const data::Batch& batch, bool training, ConstView posi
 }
 
 void Replica::run_forward(const data::Batch& batch, bool training, ConstView position,
-                          const nn::BatchShare& share, const View& losses, const View& numbers) {
+                          const nn::BatchShare& share, const View& losses, const View& numbers,
+                          const View& told) {
   begin_pass(batch, training, position, share);
-  loss_ = task_->run({*tape_, *model_, batch_, training, losses, numbers});
+  loss_ = task_->run({*tape_, *model_, batch_, training, losses, numbers, told});
 }
 
 ConstView Replica::answer(const data::Batch& batch) {
@@ -169,12 +170,13 @@ nn::Batch Replica::on_tape(const data::Batch& batch) {
 }
 
 void Replica::forward(const data::Batch& batch, ConstView position, const nn::BatchShare& share,
-                      View losses) {
+                      View losses, View told) {
   samples_ = batch.n;
   if (batch.n > 0) {
-    run_forward(batch, true, position, share, losses);
+    run_forward(batch, true, position, share, losses, {}, told);
   } else if (stands_in()) {
-    run_forward(stand_in_->batch, true, position, {0, 0, 0});
+    const View of_others = axis_ != nullptr ? told : View();  // it may have their classes
+    run_forward(stand_in_->batch, true, position, {0, 0, 0}, {}, {}, of_others);
   }
 }
 
@@ -189,9 +191,10 @@ void Replica::backward(const View& seed, const nn::BackwardOptions& options,
 
 void Replica::rehearse_training(std::int64_t samples, ConstView position, bool accumulate) {
   const BlankBatch blank(device_, batch_spec_, samples);
-  const Tensor numbers(device_, {2});  // the sum of losses, and the seed
+  const Tensor numbers(device_, {2 + kTold});  // the sum of losses, the seed, and what is told
   fill(device_.compute(), 0, numbers);
-  forward(blank.batch, position, {}, numbers.view().slice(0, 1));
+  forward(blank.batch, position, {}, numbers.view().slice(0, 1),
+          numbers.view().slice(2, 2 + kTold));
   backward(numbers.view().slice(1, 2), {.accumulate = accumulate}, nullptr);
   device_.compute().synchronize();  // then the batch may go
 }

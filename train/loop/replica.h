@@ -45,9 +45,9 @@ class Replica {
   /// Forward of one batch in training mode. The loss, summed over the batch, stays on the tape.
   /// The batch's memory must stay until backward() has run. An empty batch is legal. `position`:
   /// where it stands, as BatchSource::position() has it. `share`: for running statistics. `losses`
-  /// (f32 [1], may be absent) += the loss.
+  /// (f32 [1], may be absent) += the loss; `told`: TaskPass::told.
   void forward(const data::Batch& batch, ConstView position = {}, const nn::BatchShare& share = {},
-               View losses = {});
+               View losses = {}, View told = {});
   /// Gradient of the last forward times `seed` (f32 [1] on the device: 1 / samples of the whole
   /// world), into the current gradient arena.
   void backward(const View& seed, const nn::BackwardOptions& options, nn::ReadyListener* listener);
@@ -85,7 +85,7 @@ class Replica {
   nn::Batch on_tape(const data::Batch& batch);
   void run_forward(const data::Batch& batch, bool training, ConstView position,
                    const nn::BatchShare& share = {}, const View& losses = {},
-                   const View& numbers = {});
+                   const View& numbers = {}, const View& told = {});
 
   Device& device_;
   ReplicaSpec spec_;

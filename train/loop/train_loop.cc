@@ -327,6 +327,10 @@ void TrainLoop::take_sums(std::size_t in_flight) {
     if (std::isfinite(step.sums.loss)) {  // that of a skipped step may not be
       progress_.epoch_loss += step.sums.loss;
       progress_.epoch_samples += step.samples;
+      for (std::size_t i = 0; i < kTold; ++i) {
+        const double told = step.sums.told[i];
+        if (std::isfinite(told)) progress_.epoch_told[i] += told;
+      }
     }
     stop_agreed_ = stop_agreed_ || step.sums.stop_wishes > 0;
     settled_.push_back(step);

@@ -22,7 +22,8 @@ enum Statistic : std::int64_t {
   kStopWishes = 2,
   kGradNorm = 3,
   kSkipsInRow = 4,
-  kLossScale = 5
+  kLossScale = 5,
+  kToldSums = 6  // the first of kTold, sums as well
 };
 
 View statistic(const nn::Parameters& parameters, Statistic which, int arena = 0) {
@@ -221,7 +222,8 @@ void TrainStep::add(const data::Batch& batch, const MicroBatch& micro, ConstView
   if (world_) world_->begin(micro.world_samples, batch.n);
   {
     const PhaseTimer timer(phases_.forward);
-    replica_.forward(batch, position, share_, statistic(parameters, kLossSum, arena));
+    replica_.forward(batch, position, share_, statistic(parameters, kLossSum, arena),
+                     parameters.statistics(arena).slice(kToldSums, kToldSums + kTold));
   }
   if (micro.last && !micro.first_of_shard) {
     copy(compute, inputs_.counts(), parameters.statistics(arena).slice(kSamples, kStopWishes + 1));
@@ -316,6 +318,7 @@ StepSums TrainStep::take_sums() {
     taken.skips_in_row = static_cast<std::int64_t>(sums[kSkipsInRow]);
     taken.loss_scale = static_cast<double>(sums[kLossScale]);
   }
+  std::copy_n(sums + kToldSums, kTold, taken.told.begin());
   if (taken.skipped()) ++skips_;
   return taken;
 }

@@ -14,6 +14,7 @@
 // broken loss is found first. Every rank makes the same steps.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -75,9 +76,10 @@ struct StepSums {
   int stop_wishes = 0;  ///< ranks that wish to stop
   /// L2 norm of the summed gradient, where it is wanted, clips or was narrow.
   double grad_norm = 0;
-  std::int64_t skips_in_row = 0;  ///< under f16, this step's included; above 0: it was skipped
-  double loss_scale = 1;          ///< with which backward began
-  bool awaited = true;            ///< see StepReport
+  std::int64_t skips_in_row = 0;     ///< under f16, this step's included; above 0: it was skipped
+  double loss_scale = 1;             ///< with which backward began
+  bool awaited = true;               ///< see StepReport
+  std::array<double, kTold> told{};  ///< TaskPass::told
   bool skipped() const { return skips_in_row > 0; }
 };
 

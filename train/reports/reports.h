@@ -40,6 +40,7 @@ struct EpochReport {
   std::int64_t epoch = 0;
   std::int64_t step = 0;  ///< done by its end, over the whole run
   double train_loss = 0;
+  std::vector<Figure> told{};  ///< Task::told_of_training()
   Evaluation test;
   double seconds = 0;  ///< of training, without the evaluation
   double samples_per_second = 0;

@@ -12,7 +12,11 @@ namespace ringlet::train {
 struct Figure {
   std::string name;
   double value = 0;
+  std::string unit{};  ///< "degrees"; may be empty
 };
+
+/// Numbers that a training pass tells at most (TaskPass::told).
+inline constexpr std::int64_t kTold = 4;
 
 struct Evaluation {
   double loss = 0;  ///< mean over the samples

@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "kernels/margin_softmax.h"
 #include "nn/layers/class_centres.h"
@@ -24,6 +25,8 @@ class MarginClassification final : public Task {
   nn::Variable run(const TaskPass& pass) const override;
   MetricSpec metric() const override { return {2, DType::i32}; }
   void summarize(std::span<const double> counts, Evaluation& evaluation) const override;
+  /// The mean angle to the own centre, without the margin, and to the nearest other, in degrees.
+  std::vector<Figure> told_of_training(std::span<const double> sums) const override;
 
  private:
   MarginSpec spec_;

@@ -36,6 +36,8 @@ void Task::measure(Stream&, const nn::Variable&, const nn::Batch&, const View&) 
 
 void Task::summarize(std::span<const double>, Evaluation&) const {}
 
+std::vector<Figure> Task::told_of_training(std::span<const double>) const { return {}; }
+
 Evaluation Task::evaluation(double loss, std::int64_t samples,
                             std::span<const double> numbers) const {
   constexpr std::int64_t kUncounted = -1;

@@ -47,6 +47,9 @@ struct TaskPass {
   bool training = true;  ///< what is minimised; else what is told of an evaluation
   View losses{};         ///< f32 [1], to which the loss is added; may be absent
   View numbers{};        ///< to which is added what is measured beside it; may be absent
+  /// f32 [kTold]: to which a training pass adds what is told of it; may be absent. Where parameters
+  /// are cut over ranks, a rank without samples has such a pass as well, of a stand-in.
+  View told{};
 };
 
 /// The name of the loss among a model's layers, in traces and in the search for broken numbers.
@@ -97,6 +100,10 @@ class Task {
   /// Tells of all samples, of which `numbers` are the sums: fills evaluation.figures, or counts
   /// evaluation.right. Its loss, samples and numbers stand already.
   virtual void summarize(std::span<const double> numbers, Evaluation& evaluation) const;
+
+  /// What each epoch tells of training beside its loss: `sums` [kTold] is what its passes added to
+  /// TaskPass::told, over all ranks. The same names for any sums. Nothing.
+  virtual std::vector<Figure> told_of_training(std::span<const double> sums) const;
 
   /// An evaluation of `samples` whose losses add up to `loss`. A task that says nothing more tells
   /// its loss as a figure.

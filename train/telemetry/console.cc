@@ -169,6 +169,15 @@ std::string with_commas(std::int64_t number) {
   return text;
 }
 
+std::string in_words(const std::vector<Figure>& figures) {
+  std::vector<std::string> words;
+  for (const Figure& figure : figures) {
+    words.push_back(fmt::format("{} {:.2f}{}{}", figure.name, figure.value,
+                                figure.unit.empty() ? "" : " ", figure.unit));
+  }
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
 std::string in_words_of_lengths(const Evaluation& test) {
   return fmt::format(
       "{} of {} test embeddings are shorter than 1e-12: such a one is as near to any class, and "
@@ -281,6 +290,7 @@ void Console::clear_line() {
 void Console::epoch_done(const EpochReport& report) {
   clear_line();
   fmt::print(out_, "{}", table_.row(report));
+  if (!report.told.empty()) say("training", in_words(report.told));
   if (report.test.without_length > 0 && !told_of_lengths_) {
     told_of_lengths_ = true;
     say("lengths", in_words_of_lengths(report.test));

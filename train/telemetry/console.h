@@ -61,6 +61,9 @@ class Console : public RunListener {
   SyncReport sync_taken_;
 };
 
+/// "target angle 61.20 degrees, nearest wrong angle 70.01 degrees"
+std::string in_words(const std::vector<Figure>& figures);
+
 /// Of an evaluation in which some embeddings have no length.
 std::string in_words_of_lengths(const Evaluation& test);
 

@@ -12,13 +12,13 @@ namespace {
 
 constexpr std::string_view kHead =
     "epoch,train_loss,test_loss,test_accuracy,seconds,samples_per_second,sync_share,data_seconds,"
-    "forward_seconds,backward_seconds,sync_seconds,update_seconds\n";
+    "forward_seconds,backward_seconds,sync_seconds,update_seconds";
 
 LineFile::Keep epochs_until(std::int64_t first_step, std::int64_t steps_per_epoch,
                             std::int64_t& told_epoch) {
   if (first_step == 0) return {};
   return [=, &told_epoch](const std::string& line) {
-    if (line + "\n" == kHead) return true;
+    if (line.starts_with(kHead)) return true;
     std::int64_t epoch = 0;
     const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), epoch);
     const bool ours = error == std::errc() && end != line.data() + line.size() && *end == ',';
@@ -33,9 +33,12 @@ std::string cell(double value) { return std::isfinite(value) ? fmt::format(",{}"
 }  // namespace
 
 EpochTable::EpochTable(const std::filesystem::path& path, std::int64_t first_step,
-                       std::int64_t steps_per_epoch)
+                       std::int64_t steps_per_epoch, const std::vector<Figure>& told)
     : file_(path, path.string(), epochs_until(first_step, steps_per_epoch, told_epoch_)) {
-  if (file_.empty()) file_.append(kHead);
+  if (!file_.empty()) return;
+  std::string head(kHead);
+  for (const Figure& figure : told) head += ",train_" + key_of(figure);
+  file_.append(head + "\n");
 }
 
 void EpochTable::epoch_done(const EpochReport& report) {
@@ -47,6 +50,7 @@ void EpochTable::epoch_done(const EpochReport& report) {
         report.phases.backward, report.phases.sync, report.phases.update}) {
     line += cell(value);
   }
+  for (const Figure& figure : report.told) line += cell(figure.value);
   line += "\n";
   file_.append(line);
 }

@@ -150,6 +150,9 @@ void MetricsWriter::epoch_done(const EpochReport& report) {
       .field("backward_seconds", report.phases.backward)
       .field("sync_seconds", report.phases.sync)
       .field("update_seconds", report.phases.update);
+  for (const Figure& figure : report.told) {
+    line.field(("train_" + key_of(figure)).c_str(), figure.value);
+  }
   file_.append(line.end());
 }
 

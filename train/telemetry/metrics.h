@@ -7,6 +7,8 @@
 //    "samples_per_second":..,"sync_share":..,"data_seconds":..,"forward_seconds":..,
 //    "backward_seconds":..,"sync_seconds":..,"update_seconds":..}
 //
+// What a task tells of training follows, as "train_target_angle" (Task::told_of_training).
+//
 // A verification adds a line for each of its sets; "seconds" are those of all of them:
 //
 //   {"kind":"verification","epoch":1,"step":1,"set":"lfw","pairs":6000,"xnorm":..,"accuracy":..,

@@ -31,9 +31,12 @@ RunFiles::RunFiles(const RunSetup& setup) {
   const fs::path own = files.out.empty() ? fs::path() : files.out / "metrics.jsonl";
   if (!own.empty()) {
     for (const char* name : {"metrics.jsonl", "epochs.csv"}) refuse_pipe(files.out / name);
+    const std::vector<double> none(kTold, 0);
+    const std::vector<Figure> told = task_of(setup.replica)->told_of_training(none);
     files_.push_back(std::make_unique<RunRecord>(files.out / "run.json", setup));
     files_.push_back(std::make_unique<MetricsWriter>(own, first, per_epoch, "metrics"));
-    files_.push_back(std::make_unique<EpochTable>(files.out / "epochs.csv", first, per_epoch));
+    files_.push_back(
+        std::make_unique<EpochTable>(files.out / "epochs.csv", first, per_epoch, told));
     files_.push_back(std::make_unique<VerificationFiles>(files.out, setup.resumed.has_value()));
   }
   if (!files.tensorboard.empty()) {

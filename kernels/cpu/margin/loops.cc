@@ -111,17 +111,19 @@ template <class S>
 margin::Part part(const MarginRow& row, const float* products) {
   using Vector = typename S::Vector;
   const bool here = 0 <= row.target && row.target < row.classes;
-  float largest = here ? row.of_target.logit : kBelowAll;
+  const float of_target = here ? row.of_target.logit : kBelowAll;
+  float nearest = kBelowAll;
   Vector most = broadcast<S>(kBelowAll);
   for_each_other<S>(row, products, [&](Vector p, Vector w, std::int64_t, int count) {
     const Vector z = logits<S>(row, cosines<S>(row, p, w), w);
     if (count == S::kWidth) {
       most = most < z ? z : most;
     } else {
-      for (int i = 0; i < count; ++i) largest = largest < z[i] ? z[i] : largest;
+      for (int i = 0; i < count; ++i) nearest = nearest < z[i] ? z[i] : nearest;
     }
   });
-  for (int i = 0; i < S::kWidth; ++i) largest = largest < most[i] ? most[i] : largest;
+  for (int i = 0; i < S::kWidth; ++i) nearest = nearest < most[i] ? most[i] : nearest;
+  const float largest = nearest < of_target ? of_target : nearest;
   // A block has a few thousand classes, whose exponentials a lane adds up in f32.
   Vector sums{};
   double sum = 0;
@@ -135,9 +137,8 @@ margin::Part part(const MarginRow& row, const float* products) {
     }
   });
   for (int i = 0; i < S::kWidth; ++i) sum += static_cast<double>(sums[i]);
-  if (here)
-    sum += std::exp(static_cast<double>(row.of_target.logit) - static_cast<double>(largest));
-  return {largest, static_cast<float>(sum), here ? row.of_target.logit : kBelowAll};
+  if (here) sum += std::exp(static_cast<double>(of_target) - static_cast<double>(largest));
+  return {nearest, static_cast<float>(sum), of_target};
 }
 
 template <class S>

@@ -22,7 +22,7 @@ struct MarginRow {
 struct MarginLoops {
   /// a . b in double, in an order that depends on n alone.
   double (*dot)(const float* a, const float* b, std::int64_t n);
-  /// Largest logit, sum of exponentials below it, and the target's logit.
+  /// Largest logit of the others, sum of exponentials below it or the target's, and that.
   margin::Part (*part)(const MarginRow& row, const float* products);
   /// products become the gradient; largest and sum are those of all classes.
   void (*gradient)(const MarginRow& row, float largest, float sum, float dloss, float* products);

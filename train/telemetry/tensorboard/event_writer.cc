@@ -39,6 +39,9 @@ void EventWriter::epoch_done(const train::EpochReport& report) {
   Event event;
   event.set_step(report.step);
   add_value(event, "epoch/train_loss", report.train_loss);
+  for (const train::Figure& figure : report.told) {
+    add_value(event, "epoch/train_" + key_of(figure), figure.value);
+  }
   add_value(event, "epoch/test_loss", report.test.loss);
   if (report.test.figures.empty()) {
     add_value(event, "epoch/test_accuracy", report.test.accuracy());
