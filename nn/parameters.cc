@@ -126,10 +126,22 @@ void Parameters::lay_out_running_statistics() {
 
 void Parameters::initialize(std::uint64_t seed) {
   std::vector<float> host;
+  constexpr std::int64_t kPiece = 1 << 20;  // numbers: rows that are cut may be very many
   for (const Parameter* parameter : registry_.parameters) {
-    host.resize(static_cast<std::size_t>(parameter->held().count()));
-    nn::initialize(parameter->initializer, seed, parameter->name, host, parameter->first_held());
-    from_rows(device_.compute(), host.data(), parameter->value);
+    const std::int64_t count = parameter->held().count();
+    const bool in_pieces = parameter->placement == Placement::rows;
+    for (std::int64_t begin = 0, end = 0; begin < count; begin = end) {
+      end = in_pieces ? std::min(count, begin + kPiece) : count;
+      host.resize(static_cast<std::size_t>(end - begin));
+      nn::initialize(parameter->initializer, seed, parameter->name, host,
+                     parameter->first_held() + begin);
+      if (!in_pieces) {
+        from_rows(device_.compute(), host.data(), parameter->value);
+        continue;
+      }
+      copy_from_host(device_.compute(), host.data(),
+                     parameter->value.reshaped({count}).slice(begin, end));
+    }
   }
   for (const StateBuffer* buffer : registry_.buffers) {
     fill(device_.compute(), buffer->start, buffer->value);
