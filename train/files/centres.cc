@@ -46,6 +46,11 @@ bool is_folder(const fs::path& path) {
   return fs::is_directory(path, error);
 }
 
+bool is_found(const fs::path& path) {
+  std::error_code error;
+  return fs::exists(path, error);
+}
+
 /// What has the metadata of these centres.
 fs::path head_of(const fs::path& centres) {
   return is_folder(centres) ? centres / kIndexFile : centres;
@@ -145,19 +150,18 @@ std::vector<std::string> as_stored(const std::vector<std::string>& names) {
 }  // namespace
 
 fs::path centres_file_of(const fs::path& named) {
-  std::error_code error;
-  if (!is_folder(named) || fs::exists(named / kIndexFile, error)) return named;
+  if (!is_folder(named) || is_found(named / kIndexFile)) return named;
+  const fs::path unfinished = named / "state" / kCentresFile;
   const fs::path found = centres_beside(named / kModelFile);
-  return found.empty() ? named / kCentresFile : found;
+  if (!found.empty()) return found;
+  return is_found(unfinished) ? unfinished : named / kCentresFile;
 }
 
 fs::path centres_beside(const fs::path& model) {
   const fs::path folder = model.parent_path();
-  std::error_code error;
-  for (const fs::path& place : {folder, folder / "state"}) {
-    for (const char* name : {kCentresFile, kCentresFolder}) {
-      if (fs::exists(head_of(place / name), error)) return place / name;
-    }
+  for (const fs::path& found :
+       {folder / kCentresFile, folder / kCentresFolder, folder / "state" / kCentresFolder}) {
+    if (is_found(head_of(found))) return found;
   }
   return {};
 }

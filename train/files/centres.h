@@ -28,7 +28,8 @@ inline constexpr const char* kHashOfCentres = "ringlet.centres";  ///< in metada
 /// the run; where that has not ended, or they are too large for one file, that of its last saved
 /// state.
 std::filesystem::path centres_file_of(const std::filesystem::path& named);
-/// Those of a model's file: beside it, or in the state beside it. Empty: there are none.
+/// Those of a model's file: beside it, or, where they are too large for one file, in the state
+/// beside it. Empty: there are none.
 std::filesystem::path centres_beside(const std::filesystem::path& model);
 
 /// Whether the model learns centres.

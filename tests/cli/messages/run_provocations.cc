@@ -255,7 +255,6 @@ std::vector<Provocation> provocations_by_runs() {
        [](const Stage& stage) {
          const std::string run = run_with_margin(stage);
          fs::remove(run + "/centres.safetensors");
-         fs::remove(run + "/state/centres.safetensors");
          return ringlet({"eval", "--checkpoint", run});
        }},
       {2,
