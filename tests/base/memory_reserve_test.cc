@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <fstream>
 #include <new>
@@ -15,6 +16,8 @@ namespace {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)  // of g++
 constexpr bool kOwnMalloc = true;
+#elif defined(__has_feature)  // of clang
+constexpr bool kOwnMalloc = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
 #else
 constexpr bool kOwnMalloc = false;
 #endif
@@ -29,6 +32,9 @@ void leave_no_address() {
   ::setrlimit(RLIMIT_AS, &limit);
 }
 
+constexpr std::size_t kPiece = 64;
+constexpr int kMany = 10'000'000;  // pieces: more than what a heap has left
+
 /// In a thread, as replicas are: takes all there is, piece by piece, until an allocation fails.
 /// Then puts a long message together. Ends the process with 7 where that was possible.
 [[noreturn]] void fail_and_tell(bool aside) {
@@ -36,7 +42,8 @@ void leave_no_address() {
   std::thread([] {
     leave_no_address();
     try {
-      while (true) ::operator new(64);
+      for (int i = 0; i < kMany; ++i) ::operator new(kPiece);
+      ::_exit(0);  // the limit does not hold
     } catch (const std::bad_alloc&) {
     }
     try {
