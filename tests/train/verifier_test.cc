@@ -20,6 +20,7 @@
 #include "tests/support/pictures.h"
 #include "tests/train/runs.h"
 #include "tests/train/stand_in_nodes.h"
+#include "train/files/centres.h"
 #include "train/sync/transport_choice.h"
 #include "train/telemetry/console.h"
 #include "train/telemetry/metrics_reader.h"
@@ -523,6 +524,37 @@ TEST_F(Verifying, IsShownInTheFieldsLines) {
   EXPECT_EQ(text,
             "[lfw][2000]XNorm: 22.500000\n[lfw][2000]Accuracy-Flip: 0.99717+-0.00269\n"
             "[lfw][2000]Accuracy-Highest: 0.99800\n");
+}
+
+/// Where each rank writes its centres, it does so for the best model, too, which goes along to
+/// another folder.
+TEST_F(Verifying, KeepsTheBestModelsCentresInFilesOfRows) {
+  const testing::TemporaryDirectory together, apart, next;
+  const auto trained = [&](const fs::path& out, std::int64_t most_sent) {
+    TrainOptions options = plain_options(2);
+    options.recipe.loss = "arcface";
+    options.recipe.embedding_size = 8;
+    options.recipe.verify = pairs("some.bin", 60);
+    options.recipe.verify_every = 1;
+    options.max_steps = 3;
+    options.files.out = out;
+    options.files.most_centres_sent = most_sent;
+    return options;
+  };
+  run(trained(together.path(), 1 << 20), formula_splits(200));
+  TrainOptions options = trained(apart.path(), 0);
+  run(options, formula_splits(200));
+  const auto joined = [&](const fs::path& out) {
+    join_centres(out / kBestFolder / kCentresFolder, folder_ / "joined");
+    return testing::read_file(folder_ / "joined");
+  };
+  const std::string expected = testing::read_file(together / kBestFolder / kCentresFile);
+  EXPECT_EQ(joined(apart.path()), expected);
+
+  options.files.out = next.path();
+  options.max_steps = 3;  // no step more
+  run(make_run_setup(options, formula_splits(200), 2, read_state(apart.path())));
+  EXPECT_EQ(joined(next.path()), expected);
 }
 
 }  // namespace

@@ -278,7 +278,6 @@ void ShardedRows::read(const fs::path& folder, std::span<const StateArena> optim
       piece.resize(at(part.count()));
       files.read(name, row, end, piece.data());
       copy_from_host(device_.compute(), piece.data(), part);
-      device_.compute().synchronize();
     }
   }
 }
