@@ -42,7 +42,7 @@ constexpr int kMany = 10'000'000;  // pieces: more than what a heap has left
   std::thread([] {
     leave_no_address();
     try {
-      for (int i = 0; i < kMany; ++i) ::operator new(kPiece);
+      for (int i = 0; i < kMany; ++i) static_cast<void>(::operator new(kPiece));
       ::_exit(0);  // the limit does not hold
     } catch (const std::bad_alloc&) {
     }
