@@ -149,9 +149,13 @@ void Parameters::initialize(std::uint64_t seed) {
   fill(device_.compute(), 0, counters_);
 }
 
+View Parameters::sums(int arena) const {
+  const std::int64_t begin = behind_gradients(arena);
+  return gradients(arena).slice(begin, begin + kStatistics + plan_.running_elements);
+}
+
 View Parameters::running_updates(int arena) const {
-  const std::int64_t begin = behind_gradients(arena) + kStatistics;
-  return gradients(arena).slice(begin, begin + plan_.running_elements);
+  return sums(arena).slice(kStatistics, kStatistics + plan_.running_elements);
 }
 
 void Parameters::commit_running_statistics(Stream& stream, ConstView scale) {
@@ -212,10 +216,14 @@ void Parameters::use_gradient_arena(int arena) {
     registry_.parameters.at(static_cast<std::size_t>(planned.id))->gradient =
         gradient_of(cut ? gradients() : flat, planned);
   }
-  std::int64_t begin = behind_gradients(arena) + kStatistics;
+  track_in(running_updates(arena));
+}
+
+void Parameters::track_in(const View& updates) {
+  std::int64_t begin = 0;
   for (RunningStatistics* running : registry_.running) {
     const std::int64_t end = begin + running_update_size(running->mean.shape.count());
-    running->update = flat.slice(begin, end);
+    running->update = updates.slice(begin, end);
     begin = end;
   }
 }

@@ -62,6 +62,8 @@ class Parameters {
   View statistics(int arena = 0) const;
   /// Behind those the updates of running statistics, f32 [plan.running_elements].
   View running_updates(int arena = 0) const;
+  /// Both, f32 [kStatistics + plan.running_elements].
+  View sums(int arena = 0) const;
   /// Takes the updates of arena 0, summed over the world, into the running statistics.
   /// `scale`: 0 skips the step, see running_statistics_commit(); may be absent.
   void commit_running_statistics(Stream& stream, ConstView scale = {});
@@ -76,6 +78,9 @@ class Parameters {
   void use_pass(std::int64_t pass);
   /// Lets Parameter::gradient and RunningStatistics::update point into `arena` from now on.
   void use_gradient_arena(int arena);
+  /// Lets RunningStatistics::update point into `updates` (f32 [plan.running_elements]) until the
+  /// next use_gradient_arena(): for a forward whose gradients are not the next to be computed.
+  void track_in(const View& updates);
   int gradient_arenas() const { return static_cast<int>(gradients_.size()); }
 
  private:

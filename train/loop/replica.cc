@@ -68,9 +68,14 @@ Replica::Replica(Device& device, const ReplicaSpec& spec, Allocator* gradients_f
   const std::int64_t answer = spec.max_answer_batch > 0 ? plan_answer() : 0;
   parameters_ = std::make_unique<nn::Parameters>(device, registry_, plan_, spec.gradient_arenas,
                                                  gradients_from);
-  activations_ =
-      std::make_unique<Arena>(device, std::max({plan_.activation_bytes, evaluation, answer}));
-  tape_ = std::make_unique<nn::Tape>(device, *activations_, registry_.parameters);
+  require(spec.passes > 0, "ReplicaSpec::passes", "a replica has at least one pass");
+  passes_.resize(static_cast<std::size_t>(spec.passes));
+  for (Pass& pass : passes_) {
+    const bool first = &pass == &passes_.front();
+    const std::int64_t others = first ? std::max(evaluation, answer) : 0;
+    pass.activations = std::make_unique<Arena>(device, std::max(plan_.activation_bytes, others));
+    pass.tape = std::make_unique<nn::Tape>(device, *pass.activations, registry_.parameters);
+  }
   if (plan_.step_bytes > 0) make_step_memory();
   const std::vector<float> constants = task_->constants();
   if (constants.empty()) return;
@@ -84,7 +89,7 @@ Replica::~Replica() = default;
 void Replica::make_step_memory() {
   step_memory_ = std::make_unique<Arena>(device_, plan_.step_bytes);
   fill(device_.compute(), 0, step_memory_->allocate({plan_.step_bytes / size_of(DType::f32)}));
-  tape_->keep_steps_in(*step_memory_);
+  for (const Pass& pass : passes_) pass.tape->keep_steps_in(*step_memory_);
 }
 
 void Replica::share_statistics(nn::CrossReplica* world) {
@@ -113,32 +118,33 @@ bool Replica::stands_in() const {
   return false;
 }
 
-void Replica::begin_pass(const data::Batch& batch, bool training, ConstView position,
+void Replica::begin_pass(Pass& pass, const data::Batch& batch, bool training, ConstView position,
                          const nn::BatchShare& share) {
-  tape_->begin({.training = training,
-                .seed = spec_.recipe.seed,
-                .epoch = batch.request.epoch,
-                .first_sample = batch.request.begin,
-                .position = position,
-                .fuse = spec_.fuse,
-                .share = share,
-                .world = world_,
-                .axis = axis_,
-                .epochs = epochs_});
+  pass.tape->begin({.training = training,
+                    .seed = spec_.recipe.seed,
+                    .epoch = batch.request.epoch,
+                    .first_sample = batch.request.begin,
+                    .position = position,
+                    .fuse = spec_.fuse,
+                    .share = share,
+                    .world = world_,
+                    .axis = axis_,
+                    .epochs = epochs_});
   parameters_->narrow_values(device_.compute());
-  batch_ = on_tape(batch);
+  pass.batch = on_tape(*pass.tape, batch);
 }
 
-void Replica::run_forward(const data::Batch& batch, bool training, ConstView position,
+void Replica::run_forward(Pass& pass, const data::Batch& batch, bool training, ConstView position,
                           const nn::BatchShare& share, const View& losses, const View& numbers,
                           const View& told) {
-  begin_pass(batch, training, position, share);
-  loss_ = task_->run({*tape_, *model_, batch_, training, losses, numbers, told});
+  begin_pass(pass, batch, training, position, share);
+  pass.loss = task_->run({*pass.tape, *model_, pass.batch, training, losses, numbers, told});
 }
 
 ConstView Replica::answer(const data::Batch& batch) {
-  begin_pass(batch, false, {}, {});
-  return nn::cast(task_->output(*tape_, *model_, batch_), DType::f32).value();
+  Pass& pass = passes_.front();
+  begin_pass(pass, batch, false, {}, {});
+  return nn::cast(task_->output(*pass.tape, *model_, pass.batch), DType::f32).value();
 }
 
 /// Bytes of activations.
@@ -151,7 +157,7 @@ std::int64_t Replica::plan_answer() {
       spec_.fuse);
 }
 
-nn::Batch Replica::on_tape(const data::Batch& batch) {
+nn::Batch Replica::on_tape(nn::Tape& tape, const data::Batch& batch) {
   nn::Batch named(batch_spec_.activations);
   std::size_t fields = 0;
   for (const nn::TensorSpec& tensor : batch_spec_.tensors) {
@@ -164,29 +170,31 @@ nn::Batch Replica::on_tape(const data::Batch& batch) {
       data = batch.fields[fields++];
     }
     named.add(tensor.name,
-              tape_->constant(View(data, tensor.shape_of(batch.n), tensor.dtype, tensor.layout)));
+              tape.constant(View(data, tensor.shape_of(batch.n), tensor.dtype, tensor.layout)));
   }
   return named;
 }
 
 void Replica::forward(const data::Batch& batch, ConstView position, const nn::BatchShare& share,
-                      View losses, View told) {
-  samples_ = batch.n;
+                      View losses, View told, int pass) {
+  Pass& own = passes_.at(static_cast<std::size_t>(pass));
+  own.samples = batch.n;
   if (batch.n > 0) {
-    run_forward(batch, true, position, share, losses, {}, told);
+    run_forward(own, batch, true, position, share, losses, {}, told);
   } else if (stands_in()) {
     const View of_others = axis_ != nullptr ? told : View();  // it may have their classes
-    run_forward(stand_in_->batch, true, position, {0, 0, 0}, {}, {}, of_others);
+    run_forward(own, stand_in_->batch, true, position, {0, 0, 0}, {}, {}, of_others);
   }
 }
 
 void Replica::backward(const View& seed, const nn::BackwardOptions& options,
-                       nn::ReadyListener* listener) {
-  if (samples_ == 0 && !stands_in()) {
-    tape_->backward_of_nothing(options, listener);
+                       nn::ReadyListener* listener, int pass) {
+  const Pass& own = passes_.at(static_cast<std::size_t>(pass));
+  if (own.samples == 0 && !stands_in()) {
+    own.tape->backward_of_nothing(options, listener);
     return;
   }
-  tape_->backward(loss_, samples_ == 0 ? no_seed_.view() : seed, options, listener);
+  own.tape->backward(own.loss, own.samples == 0 ? no_seed_.view() : seed, options, listener);
 }
 
 void Replica::rehearse_training(std::int64_t samples, ConstView position, bool accumulate) {
@@ -215,12 +223,13 @@ void Replica::rehearse_answer(std::int64_t samples) {
 }
 
 void Replica::evaluate_nothing() {
-  if (stands_in()) run_forward(stand_in_->batch, false, {});
+  if (stands_in()) run_forward(passes_.front(), stand_in_->batch, false, {});
 }
 
 void Replica::evaluate(const data::Batch& batch, View loss, View numbers) {
-  run_forward(batch, false, {}, {}, {}, numbers.count() > 0 ? numbers : View());
-  copy(device_.compute(), loss_.value(), loss);
+  Pass& pass = passes_.front();
+  run_forward(pass, batch, false, {}, {}, {}, numbers.count() > 0 ? numbers : View());
+  copy(device_.compute(), pass.loss.value(), loss);
 }
 
 }  // namespace ringlet::train

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "data/loader.h"
 #include "kernels/memory.h"
@@ -29,7 +30,10 @@ class Replica {
   Device& device() { return device_; }
   nn::Parameters& parameters() { return *parameters_; }
   const nn::Plan& plan() const { return plan_; }
-  nn::Tape& tape() { return *tape_; }
+  /// Passes that may be between their forward and their backward: ReplicaSpec::passes. Each has a
+  /// tape and activations of its own.
+  int passes() const { return static_cast<int>(passes_.size()); }
+  nn::Tape& tape(int pass = 0) { return *passes_.at(static_cast<std::size_t>(pass)).tape; }
 
   /// Lets batch norm see the world's batch from now on; null: its own again. `world` outlives the
   /// replica's passes. An empty batch then runs a stand-in of one sample, which counts for nothing.
@@ -42,15 +46,17 @@ class Replica {
   /// Where a loss reads how far the run has come, f32 [1] on the device (nn::StepContext::epochs).
   void read_epochs(const ConstView& epochs) { epochs_ = epochs; }
 
-  /// Forward of one batch in training mode. The loss, summed over the batch, stays on the tape.
+  /// Forward of one batch in training mode. The loss, summed over the batch, stays on the tape of
+  /// `pass`.
   /// The batch's memory must stay until backward() has run. An empty batch is legal. `position`:
   /// where it stands, as BatchSource::position() has it. `share`: for running statistics. `losses`
   /// (f32 [1], may be absent) += the loss; `told`: TaskPass::told.
   void forward(const data::Batch& batch, ConstView position = {}, const nn::BatchShare& share = {},
-               View losses = {}, View told = {});
-  /// Gradient of the last forward times `seed` (f32 [1] on the device: 1 / samples of the whole
-  /// world), into the current gradient arena.
-  void backward(const View& seed, const nn::BackwardOptions& options, nn::ReadyListener* listener);
+               View losses = {}, View told = {}, int pass = 0);
+  /// Gradient of the last forward of `pass` times `seed` (f32 [1] on the device: 1 / samples of the
+  /// whole world), into the current gradient arena.
+  void backward(const View& seed, const nn::BackwardOptions& options, nn::ReadyListener* listener,
+                int pass = 0);
 
   /// Runs what forward() and backward() run for `samples`, on zeros, and in evaluation mode what
   /// evaluate() runs; forgets the results. Parameters' gradients and the buffers are changed.
@@ -75,15 +81,22 @@ class Replica {
  private:
   /// A batch of zeros. With its targets, all 0, it is a legal one.
   struct BlankBatch;
+  struct Pass {
+    std::unique_ptr<Arena> activations;
+    std::unique_ptr<nn::Tape> tape;
+    nn::Batch batch;
+    nn::Variable loss;
+    std::int64_t samples = 0;
+  };
 
   std::int64_t plan_answer();
   void make_step_memory();
   bool stands_in() const;
   void make_stand_in();
-  void begin_pass(const data::Batch& batch, bool training, ConstView position,
+  void begin_pass(Pass& pass, const data::Batch& batch, bool training, ConstView position,
                   const nn::BatchShare& share);
-  nn::Batch on_tape(const data::Batch& batch);
-  void run_forward(const data::Batch& batch, bool training, ConstView position,
+  nn::Batch on_tape(nn::Tape& tape, const data::Batch& batch);
+  void run_forward(Pass& pass, const data::Batch& batch, bool training, ConstView position,
                    const nn::BatchShare& share = {}, const View& losses = {},
                    const View& numbers = {}, const View& told = {});
 
@@ -96,11 +109,8 @@ class Replica {
   nn::Registry registry_;
   nn::Plan plan_;
   std::unique_ptr<nn::Parameters> parameters_;
-  std::unique_ptr<Arena> activations_, step_memory_;  // the latter null where none is needed
-  std::unique_ptr<nn::Tape> tape_;
-  nn::Batch batch_;  // of the last forward
-  nn::Variable loss_;
-  std::int64_t samples_ = 0;  // of the last forward
+  std::unique_ptr<Arena> step_memory_;  // null where none is needed
+  std::vector<Pass> passes_;            // the first also evaluates
   nn::CrossReplica* world_ = nullptr;
   nn::Axis* axis_ = nullptr;
   ConstView epochs_;

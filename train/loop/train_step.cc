@@ -76,6 +76,10 @@ TrainStep::TrainStep(Device& device, comm::Communicator& communicator, const Rep
       grad_norm_(options.grad_norm || sync_.narrows() || clips() || scales_loss() ||
                  !replica_.parameters().registry().along.alone()) {
   rates_.reserve(static_cast<std::size_t>(options.in_flight) + 1);
+  open_.resize(static_cast<std::size_t>(replica_.passes()));
+  if (replica_.passes() > 1) {
+    rooms_ = Tensor(device, {replica_.passes() * replica_.parameters().sums().count()});
+  }
   replica_.read_epochs(inputs_.epochs());
   require(!clips() || optimizer_->scales_gradient(), "--clip-norm",
           "this optimiser does not clip; it should multiply the gradient by its scale "
@@ -198,42 +202,73 @@ void TrainStep::set_loss_scale(const LossScaleState& state) {
 }
 
 void TrainStep::add(const data::Batch& batch, const MicroBatch& micro, ConstView position) {
+  forward(batch, micro, position);
+  backward();
+}
+
+/// Where statistics of a shard, and updates of running ones behind them, are added.
+View TrainStep::sums_of(int shard) {
+  if (open_.size() == 1) return replica_.parameters().sums(ShardTree::arena_of(shard));
+  const std::int64_t room = shard % std::ssize(open_), size = rooms_.shape()[0] / std::ssize(open_);
+  return rooms_.view().slice(room * size, (room + 1) * size);
+}
+
+/// Half a pass follows.
+void TrainStep::begin_pass(const MicroBatch& micro, std::int64_t samples) {
+  communicator_.set_activity("forward and backward");
+  if (world_) world_->begin(micro.world_samples, samples);
+  if (!axis_) return;
+  axis_->begin(micro.samples_by_rank, most_samples_, micro.pass);
+  replica_.parameters().use_pass(micro.shard);
+}
+
+void TrainStep::forward(const data::Batch& batch, const MicroBatch& micro, ConstView position,
+                        int pass) {
   Stream& compute = device_.compute();
   nn::Parameters& parameters = replica_.parameters();
-  const int arena = ShardTree::arena_of(micro.shard);
-  communicator_.set_activity("forward and backward");
-  if (axis_) {
-    axis_->begin(micro.samples_by_rank, most_samples_, micro.pass);
-    parameters.use_pass(micro.shard);
-  }
+  const View sums = sums_of(micro.shard);
+  const View statistics = sums.slice(0, nn::Parameters::kStatistics);
+  const View updates = sums.slice(nn::Parameters::kStatistics, sums.count());
+  open_.at(static_cast<std::size_t>(pass)) = {micro, batch.n};
+  begin_pass(micro, batch.n);
   if (micro.first_of_shard) {
-    parameters.use_gradient_arena(arena);
+    if (open_.size() == 1) parameters.use_gradient_arena(ShardTree::arena_of(micro.shard));
     if (micro.last) {
-      copy(compute, inputs_.statistics(), parameters.statistics(arena));
+      copy(compute, inputs_.statistics(), statistics);
     } else {
-      fill(compute, 0, parameters.statistics(arena));
+      fill(compute, 0, statistics);
     }
-    if (parameters.plan().running_elements > 0) {
-      fill(compute, 0, parameters.running_updates(arena));
-    }
+    if (updates.count() > 0) fill(compute, 0, updates);
     share_ = {0, 0, 0};
   }
+  if (open_.size() > 1) parameters.track_in(updates);
   count_share(batch.n);
-  if (world_) world_->begin(micro.world_samples, batch.n);
   {
     const PhaseTimer timer(phases_.forward);
-    replica_.forward(batch, position, share_, statistic(parameters, kLossSum, arena),
-                     parameters.statistics(arena).slice(kToldSums, kToldSums + kTold));
+    replica_.forward(batch, position, share_, statistics.slice(kLossSum, kLossSum + 1),
+                     statistics.slice(kToldSums, kToldSums + kTold), pass);
   }
   if (micro.last && !micro.first_of_shard) {
-    copy(compute, inputs_.counts(), parameters.statistics(arena).slice(kSamples, kStopWishes + 1));
+    copy(compute, inputs_.counts(), statistics.slice(kSamples, kStopWishes + 1));
+  }
+}
+
+void TrainStep::backward(int pass) {
+  Stream& compute = device_.compute();
+  nn::Parameters& parameters = replica_.parameters();
+  const MicroBatch micro = open_.at(static_cast<std::size_t>(pass)).micro;
+  if (open_.size() > 1) {  // forwards of others came between
+    const int arena = ShardTree::arena_of(micro.shard);
+    begin_pass(micro, open_[static_cast<std::size_t>(pass)].samples);
+    parameters.use_gradient_arena(arena);
+    if (micro.last_of_shard) copy(compute, sums_of(micro.shard), parameters.sums(arena));
   }
   if (micro.last) sync_.begin_step();
   {
     const PhaseTimer timer(phases_.backward);
     const double waited = sync_.waited_seconds();
     replica_.backward(inputs_.loss_seed(),
-                      {.accumulate = !micro.first_of_shard, .last = micro.last}, &sync_);
+                      {.accumulate = !micro.first_of_shard, .last = micro.last}, &sync_, pass);
     phases_.sync += sync_.waited_seconds() - waited;
     phases_.backward -= sync_.waited_seconds() - waited;
   }

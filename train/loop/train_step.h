@@ -2,8 +2,8 @@
 // one's own (train/learner.h).
 //
 //   begin()                     rates and counts, sent to the device
-//   add(), once a micro-batch   forward and backward; during the last one's backward, buckets of
-//                               gradients are summed over the ranks
+//   add(), once a micro-batch   forward() and backward(); during the last one's backward, buckets
+//                               of gradients are summed over the ranks
 //   finish_gradients()          what is enqueued from here on reads the sums
 //   send_sums(), take_sums()    loss, samples and wishes of all ranks, on their way to the host
 //   update()                    the optimiser changes the parameters; what the step says of running
@@ -12,6 +12,11 @@
 //
 // update() may come before take_sums(), so that nothing waits for the host, or after it, so that a
 // broken loss is found first. Every rank makes the same steps.
+//
+// With ReplicaSpec::passes above 1, so many forwards may come before the first one's backward. Both
+// come in the order of the micro-batches, and the bits are those of add(). What a forward says of
+// its shard (loss, running statistics) then waits in a room of its own for the shard's last
+// backward, as the gradients' arena may still be another shard's.
 #pragma once
 
 #include <array>
@@ -123,6 +128,11 @@ class TrainStep {
   /// The batch's memory, on the device, must stay until the stream has come through. It may be
   /// empty. `position`: see Replica::forward().
   void add(const data::Batch& batch, const MicroBatch& micro, ConstView position = {});
+  /// The two halves of add(). `pass`: of Replica::passes(), one that is not between both. The
+  /// batch's memory, and micro.samples_by_rank, stay until its backward has run.
+  void forward(const data::Batch& batch, const MicroBatch& micro, ConstView position = {},
+               int pass = 0);
+  void backward(int pass = 0);
   void finish_gradients();
   void update();
   /// add() to update() were captured, and their graph was launched. `is_new`: captured for this
@@ -171,6 +181,8 @@ class TrainStep {
  private:
   void rehearse_update();
   void begin_loss_scale();
+  void begin_pass(const MicroBatch& micro, std::int64_t samples);
+  View sums_of(int shard);
   void count_share(std::int64_t samples);
   void measure_gradient(bool rehearses = false);
   void measure_apart(const View& norm, const NormLimit& limit);
@@ -196,7 +208,13 @@ class TrainStep {
   std::int64_t skips_ = 0;
   std::vector<StepRates> rates_;    // of begin()
   std::int64_t world_samples_ = 1;  // of the step
-  nn::BatchShare share_;            // of the micro-batch that runs
+  nn::BatchShare share_;            // of the micro-batch whose forward ran last
+  struct Open {
+    MicroBatch micro;
+    std::int64_t samples = 0;
+  };
+  std::vector<Open> open_;  // by pass: of its last forward
+  Tensor rooms_;  // [passes x nn::Parameters::sums()]: of shards by turns; empty for one pass
   PhaseSeconds phases_;
 };
 
