@@ -30,7 +30,8 @@ struct TensorSpec {
   Shape shape;
   Layout layout = Layout::nchw;
   DType dtype = DType::f32;
-  bool constant = false;  ///< the same for each batch, whatever its samples
+  bool constant = false;        ///< the same for each batch, whatever its samples
+  bool wants_gradient = false;  ///< of the stage before (Tape::input, nn/stages/stages.h)
 
   /// The tensor's of a batch of `samples`.
   Shape shape_of(std::int64_t samples) const {
@@ -68,6 +69,8 @@ struct BatchSpec {
   DType activations = DType::f32;           ///< see InputSpec, nn/plan.h
   Layout images = Layout::nchw;             ///< decides about that of filters
   std::int64_t memory = Arena::kUnlimited;  ///< see InputSpec
+  /// The pass does not end in the loss, but in what the next stage takes: its gradient is like it.
+  bool hands_on = false;
   std::int64_t samples() const { return tensors.empty() ? 0 : tensors.front().shape[0]; }
 };
 

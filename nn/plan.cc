@@ -32,10 +32,16 @@ Variable forward(DryRun& run, Tape& tape, const BatchSpec& spec, std::int64_t sa
                  const Pass& pass) {
   Batch batch(spec.activations);
   for (const TensorSpec& tensor : spec.tensors) {
-    batch.add(tensor.name,
-              tape.constant(run.external(tensor.shape_of(samples), tensor.dtype, tensor.layout)));
+    const View value = run.external(tensor.shape_of(samples), tensor.dtype, tensor.layout);
+    batch.add(tensor.name, tensor.wants_gradient ? tape.input(value) : tape.constant(value));
   }
   return pass(tape, batch);
+}
+
+/// What backward of `result` begins with.
+View seed_of(DryRun& run, const BatchSpec& spec, const Variable& result) {
+  if (!spec.hands_on || result.absent()) return run.external({1}, DType::f32, Layout::nchw);
+  return run.external(result.shape(), result.dtype(), result.layout());
 }
 
 /// A parameter that a layer has taken, and that no operation knows, would not be learnt.
@@ -170,14 +176,13 @@ Plan plan_training(const Registry& registry, const BatchSpec& batch, const Pass&
   tape.keep_steps_in(step);
   Plan plan;
   OrderRecorder recorder(plan.backward);
-  const View seed = run.external({1}, DType::f32, Layout::nchw);
   tape.check_layers();
   run.device.compute().set_totals(&plan.forward);
   tape.begin({.fuse = fuse, .axis = run.axis(batch.samples())});
   run_whole(batch, [&](std::int64_t samples) {
     const Variable result = forward(run, tape, batch, samples, pass);
     run.device.compute().set_totals(&plan.backward);
-    tape.backward(result, seed, {}, &recorder);
+    tape.backward(result, seed_of(run, batch, result), {}, &recorder);
   });
   run.device.compute().set_totals(nullptr);
   require_uses(tape, recorder.order);
@@ -191,7 +196,8 @@ Plan plan_training(const Registry& registry, const BatchSpec& batch, const Pass&
   }
   for_smaller_batches(batch, [&](std::int64_t samples) {
     tape.begin({.fuse = fuse, .axis = run.axis(batch.samples())});
-    tape.backward(forward(run, tape, batch, samples, pass), seed);
+    const Variable result = forward(run, tape, batch, samples, pass);
+    tape.backward(result, seed_of(run, batch, result));
   });
   plan.activation_bytes = activations.high_water();
   plan.step_bytes = step.high_water();

@@ -428,7 +428,11 @@ void Tape::zero_unreached_inputs() {
 void Tape::start_from(const Variable& y, const View& dy) {
   Node& root = node(y);
   require(root.owns_value, "Tape::backward", "begins with a value that an operation has made");
-  seed_ = dy.shape() == root.value.shape() ? dy : dy.reshaped(root.value.shape());
+  // Like y, which may be a view of the root: then its memory is the root's in that layout.
+  seed_ = dy.shape() == root.value.shape() ? dy
+          : are_alike(y.value(), dy)
+              ? View(dy.address(), root.value.shape(), dy.dtype(), root.value.layout())
+              : dy.reshaped(root.value.shape());
   root.gradient =  // for a closure that overwrites it
       arena_.allocate(root.value.shape(), root.value.dtype(), root.value.layout());
   root.owns_gradient = true;

@@ -1,0 +1,714 @@
+// A model in stages computes the bits of the model in one: loss, output, gradients and running
+// statistics, for every cut that is offered. What is not offered, and what bad stages are told.
+#include "nn/stages/stages.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "nn/cast.h"
+#include "nn/layers/batch_norm2d.h"
+#include "nn/layers/conv2d.h"
+#include "nn/layers/linear.h"
+#include "nn/layers/stateless.h"
+#include "nn/models/iresnet.h"
+#include "nn/models/lenet.h"
+#include "nn/models/mlp.h"
+#include "nn/models/resnet.h"
+#include "nn/ops/linear.h"
+#include "nn/recorded_graph.h"
+#include "tests/nn/net.h"
+#include "tests/nn/support.h"
+
+namespace ringlet::nn {
+namespace {
+
+constexpr std::int64_t kSamples = 18;  // one whole block of lanes, and a part of one
+constexpr int kClasses = 4;
+const StepContext kContext{.seed = 3, .epoch = 2, .first_sample = 5};
+
+std::unique_ptr<Layer> make_practitioner_lenet(const ModelInput& input) {
+  return make_lenet(input, LeNetStart::practitioner);
+}
+
+Conv2dOptions convolution(int in, int out) {
+  return {.in_channels = in, .out_channels = out, .kernel = {3, 3}, .spec = {.padding = {1, 1}}};
+}
+
+/// Sequentials in Sequentials, with patterns that fuse in the innermost ones, dropout, and layers
+/// that only look at their input.
+std::unique_ptr<Layer> make_nested(const ModelInput& input) {
+  auto net = std::make_unique<Sequential>();
+  auto& encoder = net->add<Sequential>("encoder");
+  auto& stem = encoder.add<Sequential>("stem");
+  stem.add<Conv2d>("conv", convolution(input.channels, 6));
+  stem.add<ReLU>("relu");
+  stem.add<AvgPool2d>("pool", Pool2dSpec{});
+  encoder.add<BatchNorm2d>("norm", 6);
+  encoder.add<ReLU>("relu");
+  encoder.add<Dropout>("drop", 0.3F);
+  encoder.add<Sequential>("nothing");
+  auto& decoder = net->add<Sequential>("decoder");
+  decoder.add<Flatten>("flatten");
+  decoder.add<InF32>("in_f32");
+  auto& head = decoder.add<Sequential>("head");
+  head.add<Linear>("fc", std::int64_t{6} * (input.height / 2) * (input.width / 2), 9);
+  head.add<ReLU>("relu");
+  head.add<Dropout>("drop", 0.3F);
+  decoder.add<Linear>("fc", 9, input.outputs);
+  return net;
+}
+
+struct Model {
+  std::string name;
+  std::function<std::unique_ptr<Layer>(const ModelInput&)> make;
+  int extent = 16;
+  bool is_large = false;
+};
+
+const std::vector<Model>& models() {
+  static const std::vector<Model> all{
+      {"lenet", make_practitioner_lenet},
+      {"mlp", make_mlp},
+      {"nested", make_nested},
+      {"resnet20", make_resnet20, 8},
+      {"resnet18", make_resnet18, 32, true},
+      {"resnet50", make_resnet50, 32},
+      {"iresnet18", make_iresnet18, 16, true},
+  };
+  return all;
+}
+
+const Model& model_called(std::string_view name) {
+  for (const Model& model : models()) {
+    if (model.name == name) return model;
+  }
+  throw ContractError("there is no such model");
+}
+
+struct Case {
+  Model model;
+  Layout layout = Layout::nchw;
+  DType dtype = DType::f32;
+
+  ModelInput input() const { return {3, model.extent, model.extent, kClasses}; }
+  InputSpec spec() const { return {{kSamples, 3, model.extent, model.extent}, layout, dtype}; }
+};
+
+Units units_of_case(const Case& c, Layer& model, bool fuse = true) {
+  return units_of(model, register_model(model), c.spec(), fuse);
+}
+Units units_of_model(const char* name) {
+  const Case c{model_called(name)};
+  return units_of_case(c, *c.model.make(c.input()));
+}
+
+std::string names_of(const Units& units) { return units.list({0, units.count()}); }
+
+using Bytes = std::vector<std::byte>;
+Bytes bytes_of(const ConstView& view) {
+  Bytes bytes(static_cast<std::size_t>(view.bytes()));
+  if (!bytes.empty()) std::memcpy(bytes.data(), view.data(), bytes.size());
+  return bytes;
+}
+
+/// What a step leaves, by name.
+using Numbers = std::map<std::string, Bytes>;
+
+void take(Numbers& numbers, Registry& registry, Parameters& parameters, Stream& stream) {
+  for (const Parameter* parameter : registry.parameters) {
+    numbers["gradient " + parameter->name] = bytes_of(parameter->gradient);
+    numbers["value " + parameter->name] = bytes_of(parameter->value);
+  }
+  for (const RunningStatistics* running : registry.running) {
+    numbers["update " + running->mean.name] = bytes_of(running->update);
+  }
+  parameters.commit_running_statistics(stream);
+  for (const StateBuffer* buffer : registry.buffers) {
+    numbers["buffer " + buffer->name] = bytes_of(buffer->value);
+  }
+  for (const StateCounter* counter : registry.counters) {
+    numbers["counter " + counter->name] = bytes_of(counter->value);
+  }
+}
+
+Variable softmax_in_f32(const Variable& output, const Variable& targets) {
+  return softmax_cross_entropy(cast(output, DType::f32), targets);
+}
+
+/// The loss that notes the model's output and itself.
+LossFunction noted_loss(Numbers& numbers) {
+  return [&numbers](const Variable& output, const Variable& targets) {
+    const Variable loss = softmax_in_f32(output, targets);
+    if (output.tape().device().id().kind == DeviceKind::meta) return loss;
+    numbers["output"] = bytes_of(output.value());
+    numbers["loss"] = bytes_of(loss.value());
+    return loss;
+  };
+}
+
+struct BatchOnDevice {
+  BatchOnDevice(Device& device, const InputSpec& input)
+      : x(test::random_tensor(device, input.shape, 3, input.layout)),
+        labels(test::upload(device, {kSamples}, test::random_labels(kSamples, 4, kClasses))) {}
+  Tensor x, labels;
+};
+
+Numbers run_whole(const Case& c) {
+  Numbers numbers;
+  Rig rig(c.model.make(c.input()), c.spec(), {.loss = noted_loss(numbers)});
+  const BatchOnDevice batch(*rig.device, c.spec());
+  rig.tape.backward(rig.forward(batch.x, batch.labels, kContext), rig.seed);
+  take(numbers, rig.registry, rig.parameters, rig.tape.stream());
+  return numbers;
+}
+
+/// A stage, and the memory that its plan asks for, not a byte more.
+struct StageRig {
+  StageRig(Device& device, Layer& model, const Units& units, const StageCut& the_cut,
+           const InputSpec& input, const LossFunction& loss)
+      : cut(the_cut),
+        layer(stage_of(model, units, cut.begin, cut.end)),
+        registry(register_model(*layer)),
+        pass(pass_of(*layer, units, cut, loss)),
+        plan(plan_training(*layer, registry, units, cut, input, loss)),
+        parameters(device, registry, plan),
+        activations(device, plan.activation_bytes),
+        tape(device, activations, registry.parameters),
+        wants_gradient(cut.begin > 0 && units[cut.begin].input.wants_gradient),
+        activation_type(input.activations) {
+    parameters.initialize(1);
+  }
+
+  /// `from`: the batch, or what the stage before gave.
+  void forward(const ConstView& from, const View& labels) {
+    tape.begin(kContext);
+    parameters.narrow_values(tape.stream());
+    in = copy_of(from);
+    x = wants_gradient ? tape.input(in) : tape.constant(in);
+    Batch batch(activation_type);
+    batch.add(cut.begin == 0 ? kImages : kHandedOn, x);
+    batch.add(kTargets, tape.constant(labels));
+    y = pass(tape, batch);
+  }
+  void backward(const ConstView& dy) {
+    out_gradient = copy_of(dy);
+    tape.backward(y, out_gradient);
+  }
+
+  /// On the way to another device, say.
+  Tensor copy_of(const ConstView& view) {
+    Tensor copy(tape.device(), view.shape(), view.dtype(), view.layout());
+    std::memcpy(copy.view().data(), view.data(), static_cast<std::size_t>(view.bytes()));
+    return copy;
+  }
+
+  StageCut cut;
+  std::unique_ptr<Layer> layer;
+  Registry registry;
+  Pass pass;
+  Plan plan;
+  Parameters parameters;
+  Arena activations;
+  Tape tape;
+  bool wants_gradient;
+  DType activation_type;
+  Tensor in, out_gradient;
+  Variable x, y;
+};
+
+Numbers run_stages(const Case& c, Layer& model, const Units& units, const Stages& cuts) {
+  Numbers numbers;
+  const auto device = open_device({});
+  const BatchOnDevice batch(*device, c.spec());
+  const Tensor one = test::upload<float>(*device, {1}, {1});
+  std::vector<std::unique_ptr<StageRig>> stages;
+  for (const StageCut& cut : cuts) {
+    stages.push_back(
+        std::make_unique<StageRig>(*device, model, units, cut, c.spec(), noted_loss(numbers)));
+  }
+  ConstView value = batch.x.view();
+  for (const auto& stage : stages) {
+    stage->forward(value, batch.labels);
+    value = stage->y.value();
+    if (stage->cut.end == units.count()) continue;
+    const Crossing& crossing = units[stage->cut.end].input;
+    EXPECT_EQ(value.shape(), crossing.shape);
+    EXPECT_EQ(value.layout(), crossing.layout);
+    EXPECT_EQ(value.dtype(), crossing.dtype);
+    EXPECT_EQ(value.bytes(), crossing.bytes);
+  }
+  ConstView gradient = one.view();
+  for (auto stage = stages.rbegin(); stage != stages.rend(); ++stage) {
+    (*stage)->backward(gradient);
+    EXPECT_LE((*stage)->activations.high_water(), (*stage)->plan.activation_bytes);
+    take(numbers, (*stage)->registry, (*stage)->parameters, device->compute());
+    if (!(*stage)->wants_gradient) break;  // nothing before it has parameters
+    gradient = (*stage)->tape.gradient((*stage)->x);
+  }
+  return numbers;
+}
+
+void expect_equal(const Numbers& whole, const Numbers& stages, const std::string& what) {
+  ASSERT_GT(whole.size(), 2U);
+  EXPECT_EQ(whole.size(), stages.size()) << what;
+  for (const auto& [name, bytes] : whole) {
+    const auto found = stages.find(name);
+    ASSERT_TRUE(found != stages.end()) << what << ": no " << name;
+    EXPECT_TRUE(bytes == found->second) << what << ": " << name << " has other bits";
+  }
+}
+
+void expect_the_wholes_bits(const Case& c, const Numbers& whole, const std::vector<int>& begins) {
+  const auto model = c.model.make(c.input());
+  const Units units = units_of_case(c, *model);
+  const Stages cuts = cut_before(units, begins);
+  std::string what;
+  for (const StageCut& cut : cuts) what += in_words(cut) + " ";
+  expect_equal(whole, run_stages(c, *model, units, cuts), what);
+}
+
+class StagesTest : public ::testing::TestWithParam<Case> {};
+
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const Model& model : models()) {
+    if (model.name == "resnet50") continue;
+    for (const Layout layout : {Layout::nchw, Layout::lanes}) {  // processors have no nhwc
+      for (const DType dtype : {DType::f32, DType::bf16}) all.push_back({model, layout, dtype});
+    }
+  }
+  return all;
+}
+
+std::string title_of(const ::testing::TestParamInfo<Case>& test) {
+  return test.param.model.name + "_" + name_of(test.param.layout) + "_" + name_of(test.param.dtype);
+}
+INSTANTIATE_TEST_SUITE_P(Models, StagesTest, ::testing::ValuesIn(cases()), title_of);
+
+TEST_P(StagesTest, HaveTheBitsOfTheWhole) {
+  const Case& c = GetParam();
+  const std::vector<int> begins = units_of_case(c, *c.model.make(c.input())).begins();
+  ASSERT_GE(begins.size(), 3U);
+  const Numbers whole = run_whole(c);
+  expect_the_wholes_bits(c, whole, begins);  // every cut at once
+  if (c.model.is_large) return;
+  expect_the_wholes_bits(c, whole, {begins.front(), begins[begins.size() / 2]});
+  expect_the_wholes_bits(c, whole, {});
+  for (const int begin : begins) expect_the_wholes_bits(c, whole, {begin});
+}
+
+WorkTotals sum_of(const WorkTotals& a, const WorkTotals& b) {
+  WorkTotals sum = a;
+  sum.flops += b.flops;
+  sum.bytes += b.bytes;
+  return sum;
+}
+
+// In nhwc, too, which no processor runs: the operations are the whole's, and no more.
+TEST(Stages, DoTheWorkOfTheWhole) {
+  for (const char* name : {"lenet", "nested", "resnet20", "resnet50", "iresnet18"}) {
+    for (const Layout layout : {Layout::nchw, Layout::lanes, Layout::nhwc}) {
+      for (const DType dtype : {DType::f32, DType::bf16}) {
+        const Case c{model_called(name), layout, dtype};
+        const auto model = c.model.make(c.input());
+        const Registry registry = register_model(*model);
+        InputSpec input = c.spec();
+        input.shape = input.shape.with_batch(1);
+        const Units units = units_of(*model, registry, input);
+        const Plan whole = plan_training(*model, registry, input, softmax_in_f32);
+        for (const int begin : units.begins()) {
+          std::vector<Plan> plans;
+          for (const StageCut& cut : cut_before(units, {begin})) {
+            const auto stage = stage_of(*model, units, cut.begin, cut.end);
+            plans.push_back(
+                plan_training(*stage, register_model(*stage), units, cut, input, softmax_in_f32));
+          }
+          const WorkTotals forward = sum_of(plans[0].forward, plans[1].forward);
+          const WorkTotals backward = sum_of(plans[0].backward, plans[1].backward);
+          const std::string what = std::string(name) + " before " + units[begin].name;
+          EXPECT_DOUBLE_EQ(forward.flops, whole.forward.flops) << what;
+          EXPECT_DOUBLE_EQ(forward.bytes, whole.forward.bytes) << what;
+          EXPECT_DOUBLE_EQ(backward.flops, whole.backward.flops) << what;
+          // One copy at most: of a gradient that an operation overwrites.
+          const auto copied = static_cast<double>(2 * units[begin].input.bytes);
+          const double more = backward.bytes - whole.backward.bytes;
+          EXPECT_TRUE(more == 0 || more == copied) << what << ": " << more;
+          EXPECT_EQ(plans[0].parameter_count + plans[1].parameter_count, whole.parameter_count);
+          EXPECT_EQ(plans[0].running_elements + plans[1].running_elements, whole.running_elements);
+        }
+      }
+    }
+  }
+}
+
+// Why a cut inside a group is not offered: the dry run without fusion offers all of them.
+TEST(Stages, ACutThroughWhatIsFusedHasOtherBits) {
+  const Case c{model_called("lenet"), Layout::lanes, DType::bf16};
+  const auto model = c.model.make(c.input());
+  const Units units = units_of_case(c, *model, false);
+  ASSERT_TRUE(units.may_begin(1));
+  const Numbers whole = run_whole(c), cut = run_stages(c, *model, units, cut_before(units, {1}));
+  EXPECT_FALSE(whole.at("output") == cut.at("output"));
+}
+
+std::vector<Model> all_models() {
+  std::vector<Model> all = models();
+  all.push_back({"lenet_d2l",
+                 [](const ModelInput& input) { return make_lenet(input, LeNetStart::textbook); }});
+  all.push_back({"resnet34", make_resnet34, 32});
+  all.push_back({"resnet18_cifar", make_resnet18_cifar, 32});
+  all.push_back({"iresnet34", make_iresnet34});
+  all.push_back({"iresnet50", make_iresnet50});
+  all.push_back({"iresnet100", make_iresnet100});
+  return all;
+}
+
+std::vector<std::string> names_in(const Registry& registry) {
+  std::vector<std::string> names;
+  for (const Parameter* parameter : registry.parameters) names.push_back(parameter->name);
+  for (const StateBuffer* buffer : registry.buffers) names.push_back(buffer->name);
+  return names;
+}
+
+class UnitsTest : public ::testing::TestWithParam<Model> {};
+INSTANTIATE_TEST_SUITE_P(Models, UnitsTest, ::testing::ValuesIn(all_models()),
+                         [](const auto& test) { return test.param.name; });
+
+// In the order of registration, each under the name of its unit.
+TEST_P(UnitsTest, HaveEachParameterAndBufferOnce) {
+  const Case c{GetParam()};
+  const auto model = c.model.make(c.input());
+  const Registry whole = register_model(*model);
+  const std::vector<std::string> names = names_in(whole);
+  const Units units = units_of(*model, whole, c.spec(), false);
+  ASSERT_EQ(static_cast<int>(units.begins().size()), units.count() - 1);
+  std::vector<std::string> parameters, buffers;
+  for (int unit = 0; unit < units.count(); ++unit) {
+    const Registry own = register_model(*stage_of(*model, units, unit, unit + 1));
+    for (const std::string& name : names_in(own)) {
+      EXPECT_EQ(name.rfind(units[unit].name + ".", 0), 0U) << name << " in " << units[unit].name;
+    }
+    for (const Parameter* parameter : own.parameters) parameters.push_back(parameter->name);
+    for (const StateBuffer* buffer : own.buffers) buffers.push_back(buffer->name);
+  }
+  parameters.insert(parameters.end(), buffers.begin(), buffers.end());
+  EXPECT_EQ(parameters, names);
+}
+
+/// "conv1 conv2d" of each operation.
+Log operations_of(Layer& layer, const Shape& input) {
+  Log log;
+  const RecordedGraph graph = record_graph(layer, register_model(layer), input);
+  for (const RecordedGraph::Step& step : graph.steps()) {
+    log.push_back(step.layer + " " + step.operation);
+  }
+  return log;
+}
+
+TEST_P(UnitsTest, RunUnderTheNamesThatTheyHaveInTheWhole) {
+  const Case c{GetParam()};
+  const auto model = c.model.make(c.input());
+  const Log whole = operations_of(*model, c.spec().shape);
+  const Units units = units_of_case(c, *model, false);
+  Log apart;
+  for (int unit = 0; unit < units.count(); ++unit) {
+    const auto stage = stage_of(*model, units, unit, unit + 1);
+    for (const std::string& operation : operations_of(*stage, units[unit].input.shape)) {
+      if (operation != " scale") apart.push_back(operation);  // behind a unit that is a view
+    }
+  }
+  EXPECT_EQ(apart, whole);
+}
+
+TEST_P(UnitsTest, AreFoundByTheWordsOfEachStage) {
+  const Case c{GetParam()};
+  const Units units = units_of_case(c, *c.model.make(c.input()));
+  for (const int begin : units.begins()) {
+    const Stages cut = cut_before(units, {begin});
+    std::string text;
+    for (const StageCut& stage : cut) {
+      std::string layers = stage.layers;
+      if (const std::size_t dots = layers.find(" .. "); dots != std::string::npos) {
+        layers.replace(dots, 4, "..");
+      }
+      text += (text.empty() ? "" : ",") + layers;
+    }
+    const Stages read = parse_stages(text, units);
+    ASSERT_EQ(read.size(), 2U) << text;
+    EXPECT_EQ(read[1].begin, begin) << text;
+    EXPECT_EQ(in_words(read[1]), in_words(cut[1]));
+  }
+}
+
+TEST(Units, AreTheLayersOfNestedSequentials) {
+  EXPECT_EQ(names_of(units_of_model("resnet18")),
+            "conv1, bn1, relu, maxpool, layer1.0, layer1.1, layer2.0, layer2.1, layer3.0, "
+            "layer3.1, layer4.0, layer4.1, avgpool, flatten, fc");
+  EXPECT_EQ(names_of(units_of_model("resnet20")),
+            "conv1, bn1, relu, layer1.0 .. layer1.2, layer2.0 .. layer2.2, layer3.0 .. layer3.2, "
+            "avgpool, flatten, fc");
+  EXPECT_EQ(names_of(units_of_model("nested")),
+            "encoder.stem.conv .. encoder.stem.pool, encoder.norm .. encoder.nothing, "
+            "decoder.flatten, decoder.in_f32, decoder.head.fc .. decoder.head.drop, decoder.fc");
+}
+
+Log begins_of(const Case& c, bool fuse = true) {
+  const Units units = units_of_case(c, *c.model.make(c.input()), fuse);
+  Log names;
+  for (const int begin : units.begins()) names.push_back(units[begin].name);
+  return names;
+}
+
+TEST(Units, WithoutACutThroughWhatRunsAsOne) {
+  const Model& lenet = model_called("lenet");
+  EXPECT_EQ(begins_of({lenet}), (Log{"conv2", "flatten", "fc1", "fc2"}));
+  EXPECT_EQ(begins_of({lenet, Layout::lanes}), (Log{"conv2", "flatten", "fc1", "fc2"}));
+  EXPECT_EQ(begins_of({lenet, Layout::nhwc}), (Log{"conv2", "fc1", "fc2"}));  // with flatten
+  EXPECT_EQ(begins_of({lenet}, false),
+            (Log{"relu1", "pool1", "conv2", "relu2", "pool2", "flatten", "fc1", "relu3", "fc2"}));
+  EXPECT_EQ(begins_of({model_called("mlp")}), (Log{"fc1", "fc2", "fc3"}));
+  EXPECT_EQ(begins_of({model_called("nested")}),
+            (Log{"encoder.norm", "encoder.drop", "encoder.nothing", "decoder.flatten",
+                 "decoder.in_f32", "decoder.head.fc", "decoder.head.drop", "decoder.fc"}));
+}
+
+TEST(Units, KnowWhatCrossesEachBoundary) {
+  const Case c{model_called("lenet"), Layout::lanes, DType::bf16};
+  const Units units = units_of_case(c, *c.model.make(c.input()));
+  EXPECT_FALSE(units[0].input.wants_gradient);
+  const Crossing& conv2 = units[3].input;
+  EXPECT_EQ(conv2.shape, (Shape{kSamples, 20, 7, 7}));
+  EXPECT_EQ(conv2.layout, Layout::lanes);
+  EXPECT_EQ(conv2.dtype, DType::bf16);
+  EXPECT_EQ(conv2.bytes, 32 * 20 * 7 * 7 * 2);  // two blocks of lanes
+  EXPECT_TRUE(conv2.wants_gradient);
+  const Units mlp = units_of_model("mlp");
+  EXPECT_FALSE(mlp[1].input.wants_gradient);  // nothing is learnt by a flatten
+  EXPECT_TRUE(mlp[3].input.wants_gradient);
+}
+
+TEST(Stages, AreCalledByFewNames) {
+  const Units units = units_of_model("resnet18");
+  const auto words = [&](const char* text, std::size_t stage) {
+    return in_words(parse_stages(text, units).at(stage));
+  };
+  EXPECT_EQ(words("conv1..layer2,layer3..fc", 0), "stage 0 (conv1 .. layer2)");
+  EXPECT_EQ(words("conv1..layer2,layer3..fc", 1), "stage 1 (layer3 .. fc)");
+  EXPECT_EQ(words("conv1..layer2.0,layer2.1..fc", 0), "stage 0 (conv1 .. layer2.0)");
+  EXPECT_EQ(words("conv1..layer2.0,layer2.1..fc", 1), "stage 1 (layer2.1 .. fc)");
+  EXPECT_EQ(words("conv1..layer2,layer3,layer4..flatten,fc", 1), "stage 1 (layer3)");
+  EXPECT_EQ(words("conv1..layer2,layer3,layer4..flatten,fc", 3), "stage 3 (fc)");
+}
+
+TEST(Stages, AreReadWithTheirDevices) {
+  const Units units = units_of_model("resnet18");
+  const Stages stages = parse_stages("conv1..layer2=cpu:0,layer3..fc=cuda:0-3", units);
+  ASSERT_EQ(stages.size(), 2U);
+  EXPECT_EQ(stages[0].begin, 0);
+  EXPECT_EQ(stages[0].end, 8);
+  EXPECT_EQ(stages[0].devices, "cpu:0");
+  EXPECT_EQ(stages[1].index, 1);
+  EXPECT_EQ(stages[1].begin, 8);
+  EXPECT_EQ(stages[1].end, 15);
+  EXPECT_EQ(stages[1].devices, "cuda:0-3");
+  EXPECT_EQ(parse_stages("conv1..layer2,layer3..fc", units)[1].devices, "");
+}
+
+std::string error_of(const std::function<void()>& function) {
+  try {
+    function();
+  } catch (const ContractError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+const std::string kLenetUnits =
+    "; the units are conv1, relu1, pool1, conv2, relu2, pool2, flatten, fc1, relu3, fc2";
+
+TEST(Stages, ThatAreWrongAreNamedWithTheUnitsThatThereAre) {
+  const Units units = units_of_model("lenet");
+  const std::pair<const char*, const char*> kCases[] = {
+      {"", "stage number 1 of '' is empty; write FIRST..LAST, with a comma between two stages"},
+      {"conv1..pool2,,fc1..fc2",
+       "stage number 2 of 'conv1..pool2,,fc1..fc2' is empty; write FIRST..LAST, with a comma "
+       "between two stages"},
+      {"conv1..fc2,",
+       "stage number 2 of 'conv1..fc2,' is empty; write FIRST..LAST, with a comma between two "
+       "stages"},
+      {"=cpu:0",
+       "stage number 1 of '=cpu:0' is empty; write FIRST..LAST, with a comma between two stages"},
+      {"conv1..fc2=",
+       "'conv1..fc2=' names no device behind its '='; write one, or leave the '=' out"},
+      {"conv1..", "'conv1..' has a name on one side of its '..' alone; write FIRST..LAST"},
+      {"..fc2", "'..fc2' has a name on one side of its '..' alone; write FIRST..LAST"},
+      {"conv1..fc3", "there is no unit 'fc3'"},
+      {"conv..fc2", "there is no unit 'conv'"},
+      {"fc2..conv1", "'fc2..conv1' ends before it begins; write 'conv1..fc2'"},
+      {"conv1..pool1,flatten..fc1",
+       "no stage has conv2, relu2, pool2, relu3, fc2; each unit belongs to one stage"},
+      {"conv2..fc2", "no stage has conv1, relu1, pool1; each unit belongs to one stage"},
+      {"conv1..flatten,pool2..fc2",
+       "'conv1..flatten' and 'pool2..fc2' both have pool2, flatten; each unit belongs to one "
+       "stage"},
+      {"conv1..pool2,conv1..pool2", "'conv1..pool2' is there twice; write each stage once"},
+      {"fc1..fc2,conv1..flatten",
+       "'fc1..fc2' stands before 'conv1..flatten', which runs first; write stages in the model's "
+       "order"},
+      {"conv1..flatten=cpu:0,fc1..fc2",
+       "'conv1..flatten' has a device and 'fc1..fc2' has none; give each stage one, or none"},
+      {"conv1,relu1..fc2",
+       "a cut between conv1 and relu1 splits conv1, relu1, pool1, which run as one operation; cut "
+       "behind pool1"},
+      {"conv1..relu2,pool2..fc2",
+       "a cut between relu2 and pool2 splits conv2, relu2, pool2, which run as one operation; cut "
+       "before conv2 or behind pool2"},
+      {"conv1,relu1,pool1,conv2,relu2,pool2",
+       "6 stages of a model with 10 units, of which some have to stay together; ask for 5 at most"},
+  };
+  for (const auto& [text, message] : kCases) {
+    EXPECT_EQ(error_of([&] { parse_stages(text, units); }), "stages: " + (message + kLenetUnits))
+        << text;
+  }
+}
+
+TEST(Stages, AreNotMoreThanUnits) {
+  const Case c{model_called("lenet")};
+  const auto model = c.model.make(c.input());
+  const Units units = units_of_case(c, *model, false);
+  EXPECT_NO_THROW(units.require_stages(10));
+  EXPECT_EQ(error_of([&] { units.require_stages(11); }),
+            "stages: 11 stages of a model with 10 units; ask for 10 at most" + kLenetUnits);
+}
+
+TEST(Stages, OfOtherUnitsThanThereAreAreRefused) {
+  const Case c{model_called("lenet")};
+  const auto model = c.model.make(c.input());
+  const Units units = units_of_case(c, *model);
+  for (const auto& [begin, end] : {std::pair{3, 3}, {-1, 3}, {3, 11}, {3, 0}}) {
+    EXPECT_EQ(error_of([&] { stage_of(*model, units, begin, end); }),
+              "stage_of: a stage has one unit at least, and those that there are");
+  }
+  EXPECT_EQ(error_of([&] { stage_of(*model, units, 4, 10); }).rfind("stages: a cut between", 0),
+            0U);
+  EXPECT_EQ(error_of([&] { stage_of(*model, units, 0, 5); }).rfind("stages: a cut between", 0), 0U);
+  EXPECT_EQ(error_of([&] { stage_of(*make_mlp({}), units, 0, 3); }),
+            "stage_of: the units are of another model");
+  EXPECT_EQ(error_of([&] {
+              cut_before(units, {6, 3});
+            }),
+            "stages: begin with units of the model, ascending");
+}
+
+TEST(Stages, OfAModelThatIsNoSequentialAreRefused) {
+  struct Derived : Sequential {};
+  Derived derived;
+  derived.add<Linear>("fc1", 4, 4);
+  derived.add<Linear>("fc2", 4, 4);
+  const Units units = units_of(derived, register_model(derived), {{2, 4}, Layout::nchw});
+  EXPECT_FALSE(units.is_sequence());
+  EXPECT_EQ(names_of(units), "the model");
+  EXPECT_TRUE(units.begins().empty());
+  const std::string words =
+      "stages: the model is one unit and cannot be cut; the model's root has to be an "
+      "nn::Sequential, and no class that derives from it";
+  EXPECT_EQ(error_of([&] { parse_stages("fc1,fc2", units); }), words);
+  EXPECT_EQ(error_of([&] { units.require_stages(2); }), words);
+  // One stage it can be.
+  const auto stage = stage_of(derived, units, 0, 1);
+  EXPECT_EQ(names_in(register_model(*stage)),
+            (Log{"fc1.weight", "fc1.bias", "fc2.weight", "fc2.bias"}));
+  EXPECT_EQ(operations_of(*stage, {2, 4}), operations_of(derived, {2, 4}));
+}
+
+TEST(Stages, WithLayersOfOneNameAreNotGuessed) {
+  Sequential net;
+  net.add<Linear>("fc1", 4, 4);
+  net.add<Sigmoid>("act");
+  net.add<Linear>("fc2", 4, 4);
+  net.add<Sigmoid>("act");
+  const Units units = units_of(net, register_model(net), {{2, 4}, Layout::nchw});
+  EXPECT_EQ(error_of([&] { parse_stages("fc1..act,fc2..act", units); }),
+            "stages: several layers of the model are named 'act'; give them different names; the "
+            "units are fc1, act, fc2, act");
+  EXPECT_EQ(cut_before(units, {2}).back().layers, "fc2 .. act");
+}
+
+/// A linear layer with the weights of another, or of its own.
+class TiedLinear : public Layer {
+ public:
+  explicit TiedLinear(Parameter* other = nullptr) : other_(other) {}
+  Parameter& weight() { return own_; }
+  Variable forward(Tape& tape, const Variable& x) override {
+    return linear(x, tape.parameter(other_ != nullptr ? *other_ : own_), {});
+  }
+  void register_in(Registry& registry, const std::string& prefix) override {
+    if (other_ == nullptr) registry.add(own_, prefix + "weight");
+  }
+
+ private:
+  Parameter* other_;
+  Parameter own_{{4, 4}, Initializer::constant(1)};
+};
+
+TEST(Stages, DoNotShareAParameter) {
+  Sequential net;
+  net.add<Linear>("in", 4, 4);
+  auto& decoder = net.add<Sequential>("decoder");
+  auto& first = decoder.add<TiedLinear>("0");
+  decoder.add<Tanh>("1");
+  decoder.add<TiedLinear>("2", &first.weight());
+  net.add<Linear>("out", 4, 2);
+  const Units units = units_of(net, register_model(net), {{2, 4}, Layout::nchw});
+  EXPECT_EQ(units.begins(), (std::vector<int>{1, 4}));
+  EXPECT_EQ(error_of([&] { parse_stages("in..decoder.1,decoder.2..out", units); }),
+            "stages: a cut between decoder.1 and decoder.2 leaves the parameter decoder.0.weight "
+            "to stages on both sides, and tied weights have to be in one stage; cut elsewhere; the "
+            "units are in, decoder.0 .. decoder.2, out");
+  EXPECT_EQ(in_words(parse_stages("in,decoder..out", units).back()), "stage 1 (decoder .. out)");
+}
+
+// A parameter is known by the unit that registers it, too, which may be another than uses it.
+TEST(Stages, HaveTheParametersThatTheyUse) {
+  Sequential net;
+  auto& unused = net.add<Sequential>("a");
+  auto owner = std::make_unique<Graph>();
+  Parameter& weight = owner->add("weight", {4, 4}, 1);
+  owner->set([](Tape&, const Variable& x) { return x; });
+  struct Holder : Layer {
+    explicit Holder(std::unique_ptr<Layer> held) : layer(std::move(held)) {}
+    Variable forward(Tape& tape, const Variable& x) override { return layer->forward(tape, x); }
+    void register_in(Registry& registry, const std::string& prefix) override {
+      layer->register_in(registry, prefix);
+    }
+    std::unique_ptr<Layer> layer;
+  };
+  unused.add<Holder>("owner", std::move(owner));
+  net.add<Tanh>("b");
+  net.add<TiedLinear>("c", &weight);
+  net.add<Tanh>("d");
+  const Units units = units_of(net, register_model(net), {{2, 4}, Layout::nchw});
+  EXPECT_EQ(units.begins(), (std::vector<int>{3}));
+}
+
+TEST(Stages, SayWhatTheWholeSaysOfALayerThatDoesNotFit) {
+  const Case c{model_called("nested")};
+  const auto model = c.model.make(c.input());
+  const std::string whole = error_of([&] { operations_of(*model, {2, 3, 12, 12}); });
+  EXPECT_EQ(whole.rfind("layer decoder: layer head: layer fc: ", 0), 0U) << whole;
+  const Units units = units_of_case(c, *model);
+  const int begin = units.find("decoder.head").begin;
+  const auto stage = stage_of(*model, units, begin, units.count());
+  EXPECT_EQ(error_of([&] { operations_of(*stage, {2, 6 * 6 * 6}); }), whole);
+}
+
+}  // namespace
+}  // namespace ringlet::nn
