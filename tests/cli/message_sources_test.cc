@@ -153,6 +153,8 @@ const std::map<std::string, const char*> kUnexplained{
     {"there is no sample", "to who calls the library"},
     {"the field '", "to who calls the library"},
     {"there are more than", "to who calls the library"},
+    {"'pipeline' is not", "no command has stages yet"},
+    {"pipeline", "to who calls the library"},
     {"the data set '", "to who calls the library"},
     {"the dry run on the device meta", "to who calls the library"},
     {"DeviceOptions::threads is", "to who calls the library"},

@@ -1,0 +1,80 @@
+#include "train/pipeline/program.h"
+
+#include <fmt/format.h>
+
+#include <set>
+
+namespace ringlet::train {
+
+namespace {
+
+/// "a3"
+std::string short_name(const Message& message) {
+  return fmt::format("{}{}", message.payload == Payload::activation ? 'a' : 'g',
+                     message.micro_batch);
+}
+
+std::string text_of_move(const Move& move) {
+  std::string text;
+  if (move.out) text = fmt::format("send {} to {}", short_name(*move.out), move.out->peer);
+  if (move.out && move.in) text += ", ";
+  if (move.in) text += fmt::format("receive {} from {}", short_name(*move.in), move.in->peer);
+  return text.empty() ? "move nothing" : text;
+}
+
+/// The gradient that an action sends.
+const Message* gradient_sent(const Action& action) {
+  const Move* move = std::get_if<Move>(&action);
+  const bool sends = move != nullptr && move->out && move->out->payload == Payload::gradient;
+  return sends ? &*move->out : nullptr;
+}
+
+}  // namespace
+
+const char* name_of(Payload payload) {
+  return payload == Payload::activation ? "activation" : "gradient";
+}
+
+std::string text_of(const Action& action) {
+  if (const auto* forward = std::get_if<Forward>(&action)) {
+    return fmt::format("F{}", forward->micro_batch);
+  }
+  if (const auto* backward = std::get_if<Backward>(&action)) {
+    return fmt::format("B{}", backward->micro_batch);
+  }
+  if (const auto* move = std::get_if<Move>(&action)) return text_of_move(*move);
+  return "sync";
+}
+
+std::string text_of(const Program& program) {
+  std::string text;
+  for (const Action& action : program) text += (text.empty() ? "" : "; ") + text_of(action);
+  return text;
+}
+
+std::string sending(const Message& out) {
+  return fmt::format("sends {} {} to stage {}", name_of(out.payload), out.micro_batch, out.peer);
+}
+
+std::string receiving(const Message& in) {
+  return fmt::format("receives {} {} from stage {}", name_of(in.payload), in.micro_batch, in.peer);
+}
+
+std::vector<int> passes_held(const Program& program) {
+  std::set<int> leaving;  // the micro-batches whose gradients are sent
+  for (const Action& action : program) {
+    if (const Message* gradient = gradient_sent(action)) leaving.insert(gradient->micro_batch);
+  }
+  std::vector<int> held;
+  int now = 0;
+  for (const Action& action : program) {
+    const auto* backward = std::get_if<Backward>(&action);
+    if (std::holds_alternative<Forward>(action)) ++now;
+    if (backward != nullptr && leaving.count(backward->micro_batch) == 0) --now;
+    if (gradient_sent(action) != nullptr) --now;
+    held.push_back(now);
+  }
+  return held;
+}
+
+}  // namespace ringlet::train
