@@ -640,6 +640,13 @@ TEST(Stages, WithLayersOfOneNameAreNotGuessed) {
             "stages: several layers of the model are named 'act'; give them different names; the "
             "units are fc1, act, fc2, act");
   EXPECT_EQ(cut_before(units, {2}).back().layers, "fc2 .. act");
+  Sequential neighbours;
+  neighbours.add<Linear>("fc", 4, 4);
+  for (int i = 0; i < 2; ++i) neighbours.add<Sigmoid>("act");
+  const Units two = units_of(neighbours, register_model(neighbours), {{2, 4}, Layout::nchw});
+  EXPECT_EQ(error_of([&] { parse_stages("fc,act", two); }),
+            "stages: several layers of the model are named 'act'; give them different names; the "
+            "units are fc, act, act");
 }
 
 /// A linear layer with the weights of another, or of its own.
