@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -21,7 +22,10 @@ using Fault = std::optional<std::string>;
 struct HalfMessage {
   Payload payload = Payload::activation;
   int micro_batch = 0;
-  auto operator<=>(const HalfMessage&) const = default;
+  bool operator==(const HalfMessage&) const = default;
+  bool operator<(const HalfMessage& other) const {
+    return std::tie(payload, micro_batch) < std::tie(other.payload, other.micro_batch);
+  }
 };
 
 std::string words_of(const HalfMessage& message) {
