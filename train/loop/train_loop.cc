@@ -14,6 +14,8 @@
 #include "train/loop/diagnose.h"
 #include "train/loop/on_rank_0.h"
 #include "train/loop/plan_entries.h"
+#include "train/pipeline/schedules.h"
+#include "train/pipeline/validate.h"
 #include "train/reports/failure.h"
 
 namespace ringlet::train {
@@ -77,6 +79,14 @@ MicroBatch micro_batch(const Partition& partition, std::int64_t step, std::int64
           .samples_by_rank = by_rank};
 }
 
+/// One stage: a forward and a backward by turns.
+Program program_of(const RunSetup& setup, int rank) {
+  const Pipeline pipeline =
+      make_pipeline(PipelineSchedule::naive, 1, static_cast<int>(setup.partition.units(rank)));
+  validate(pipeline);
+  return pipeline.programs.front();
+}
+
 /// Samples of a rank's passes in any step, each number once.
 void add_unit_sizes(const Partition& partition, int rank, std::set<std::int64_t>& sizes) {
   for (const std::int64_t step : {std::int64_t{0}, partition.steps_per_epoch() - 1}) {
@@ -105,6 +115,7 @@ TrainLoop::TrainLoop(const RunSetup& setup, Device& device, comm::Communicator& 
     : setup_(setup),
       device_(device),
       communicator_(communicator),
+      program_(program_of(setup, communicator.rank())),
       reporter_(setup, listeners),
       step_(device, communicator, setup.replica,
             step_options(setup, communicator.rank(), reporter_.wants_grad_norm())),
@@ -289,18 +300,31 @@ bool TrainLoop::fails_soon() {
 }
 
 void TrainLoop::compute_gradients() {
-  const std::int64_t units = setup_.partition.units(communicator_.rank());
   for (std::size_t i = 0; i < samples_by_rank_.size(); ++i) {
     const auto of = std::div(static_cast<std::int64_t>(i), std::int64_t{communicator_.size()});
     samples_by_rank_[i] =
         setup_.partition.unit(progress_.step, static_cast<int>(of.rem), of.quot).size();
   }
-  for (std::int64_t unit = 0; unit < units; ++unit) {
-    const data::Batch& batch = next_batch();
-    step_.add(batch, micro_batch(setup_.partition, progress_.step, unit, units, samples_by_rank_),
-              batches_->position());
+  for (const Action& action : program_) act(action);
+}
+
+void TrainLoop::act(const Action& action) {
+  if (const auto* forward_of = std::get_if<Forward>(&action)) {
+    forward(forward_of->micro_batch);
+  } else if (std::holds_alternative<Backward>(action)) {
+    step_.backward();
+  } else {
+    require(std::holds_alternative<Sync>(action), "TrainLoop::act",
+            "one stage alone moves nothing");
+    step_.finish_gradients();
   }
-  step_.finish_gradients();
+}
+
+void TrainLoop::forward(std::int64_t unit) {
+  const std::int64_t units = setup_.partition.units(communicator_.rank());
+  const data::Batch& batch = next_batch();
+  step_.forward(batch, micro_batch(setup_.partition, progress_.step, unit, units, samples_by_rank_),
+                batches_->position());
 }
 
 const data::Batch& TrainLoop::next_batch() {

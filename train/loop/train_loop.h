@@ -16,6 +16,7 @@
 #include "train/loop/step_graphs.h"
 #include "train/loop/train_step.h"
 #include "train/loop/verifier.h"
+#include "train/pipeline/program.h"
 #include "train/reports/reports.h"
 #include "train/setup/run_setup.h"
 
@@ -74,6 +75,8 @@ class TrainLoop {
   void list_rows(std::int64_t step);
   bool fails_soon();
   void compute_gradients();
+  void act(const Action& action);
+  void forward(std::int64_t unit);
   const data::Batch& next_batch();
   void send_sums(std::int64_t samples);
   /// Takes in the sums of all steps but the last `in_flight`.
@@ -96,6 +99,7 @@ class TrainLoop {
   const RunSetup& setup_;
   Device& device_;
   comm::Communicator& communicator_;
+  Program program_;  // what this rank does in each step
   RunReporter reporter_;
   TrainStep step_;
   Evaluator evaluator_;
