@@ -139,7 +139,9 @@ class Tape {
   /// that its launches may be captured once and replayed.
   bool repeatable() const { return repeatable_; }
 
-  /// Where keep_for_step() has its memory; `arena` outlives the tape, and is this tape's alone.
+  /// Where keep_for_step() has its memory; `arena` outlives the tape. Tapes of one step's passes
+  /// have it together: all make the same calls, so each call gets the same memory on every tape.
+  /// Each begin() takes it from the start again.
   void keep_steps_in(Arena& arena) { step_arena_ = &arena; }
 
   /// Forgets the last step; its variables become invalid.

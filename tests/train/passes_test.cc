@@ -159,6 +159,21 @@ TEST(Passes, ThatAreHeldChangeNoBitInExactMode) {
   expect_equal_for(options, 2, {2, 3, 8});
 }
 
+TEST(Passes, AreNotTakenWhileTheyAreHeld) {
+  const TrainOptions options = dropping(plain_options(1), 2);
+  RunSetup setup = make_run_setup(options, three_steps(), 1);
+  setup.replica.passes = 2;
+  run_replicas(options.execution, [&](Device& device, comm::Communicator& communicator) {
+    TrainStep step(device, communicator, setup.replica, {});
+    step.begin({0.1, 0.9}, 1, 0, false);
+    EXPECT_THROW(step.backward(1), ContractError);
+    step.forward({}, {.last_of_shard = false, .last = false}, {}, 1);
+    EXPECT_THROW(step.forward({}, {.first_of_shard = false}, {}, 1), ContractError);
+    step.backward(1);
+    EXPECT_THROW(step.backward(1), ContractError);
+  });
+}
+
 TEST(Passes, HaveActivationsOfTheirOwn) {
   const TrainOptions options = dropping(plain_options(1), 4);
   RunSetup setup = make_run_setup(options, three_steps(), 1);

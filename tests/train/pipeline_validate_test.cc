@@ -87,6 +87,13 @@ TEST(PipelineValidate, FindsBackwardsOutOfOrder) {
             "pipeline 'gpipe': stage 0 does B1 behind B2, and gradients add in ascending order");
 }
 
+TEST(PipelineValidate, FindsForwardsOutOfOrder) {
+  Pipeline pipeline = make_pipeline(PipelineSchedule::gpipe, 1, 4);
+  swap_actions(pipeline, 0, "F1", "F2");
+  EXPECT_EQ(told_of(pipeline),
+            "pipeline 'gpipe': stage 0 does F1 behind F2, and batches come in ascending order");
+}
+
 TEST(PipelineValidate, FindsAMoveWithoutItsOtherSide) {
   Pipeline pipeline = good_pipeline();
   program_of_stage(pipeline, 1).erase(action_at(pipeline, 1, "receive a1 from 0"));

@@ -312,7 +312,7 @@ void TrainLoop::act(const Action& action) {
   if (const auto* forward_of = std::get_if<Forward>(&action)) {
     forward(forward_of->micro_batch);
   } else if (std::holds_alternative<Backward>(action)) {
-    step_.backward();
+    step_.backward();  // there is room for one pass
   } else {
     require(std::holds_alternative<Sync>(action), "TrainLoop::act",
             "one stage alone moves nothing");

@@ -229,7 +229,9 @@ void TrainStep::forward(const data::Batch& batch, const MicroBatch& micro, Const
   const View sums = sums_of(micro.shard);
   const View statistics = sums.slice(0, nn::Parameters::kStatistics);
   const View updates = sums.slice(nn::Parameters::kStatistics, sums.count());
-  open_.at(static_cast<std::size_t>(pass)) = {micro, batch.n};
+  Open& open = open_.at(static_cast<std::size_t>(pass));
+  require(!open.is_open, "TrainStep::forward", "the backward of this pass comes before it");
+  open = {micro, batch.n, open_.size() > 1};
   begin_pass(micro, batch.n);
   if (micro.first_of_shard) {
     if (open_.size() == 1) parameters.use_gradient_arena(ShardTree::arena_of(micro.shard));
@@ -256,10 +258,13 @@ void TrainStep::forward(const data::Batch& batch, const MicroBatch& micro, Const
 void TrainStep::backward(int pass) {
   Stream& compute = device_.compute();
   nn::Parameters& parameters = replica_.parameters();
-  const MicroBatch micro = open_.at(static_cast<std::size_t>(pass)).micro;
+  Open& open = open_.at(static_cast<std::size_t>(pass));
+  const MicroBatch micro = open.micro;
   if (open_.size() > 1) {  // forwards of others came between
+    require(open.is_open, "TrainStep::backward", "the forward of this pass comes before it");
+    open.is_open = false;
     const int arena = ShardTree::arena_of(micro.shard);
-    begin_pass(micro, open_[static_cast<std::size_t>(pass)].samples);
+    begin_pass(micro, open.samples);
     parameters.use_gradient_arena(arena);
     if (micro.last_of_shard) copy(compute, sums_of(micro.shard), parameters.sums(arena));
   }

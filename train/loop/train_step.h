@@ -128,7 +128,8 @@ class TrainStep {
   /// The batch's memory, on the device, must stay until the stream has come through. It may be
   /// empty. `position`: see Replica::forward().
   void add(const data::Batch& batch, const MicroBatch& micro, ConstView position = {});
-  /// The two halves of add(). `pass`: of Replica::passes(), one that is not between both. The
+  /// The two halves of add(). `pass`: of Replica::passes(), one that is not between both; where
+  /// there are several, ContractError is thrown for one that is, and for a backward of another. The
   /// batch's memory, and micro.samples_by_rank, stay until its backward has run.
   void forward(const data::Batch& batch, const MicroBatch& micro, ConstView position = {},
                int pass = 0);
@@ -212,6 +213,7 @@ class TrainStep {
   struct Open {
     MicroBatch micro;
     std::int64_t samples = 0;
+    bool is_open = false;  // between both, where there are several
   };
   std::vector<Open> open_;  // by pass: of its last forward
   Tensor rooms_;  // [passes x nn::Parameters::sums()]: of shards by turns; empty for one pass

@@ -7,7 +7,7 @@
 //   Forward k    the stage's layers, from activation k of the stage before to its own activation k
 //   Backward k   back: from gradient k of the next stage to gradient k, which the stage before gets
 //   Move         one exchange with others: at most one message out and one in, at the same time
-//   Sync         the sum of gradients over the stage's replicas, and the update
+//   Sync         the sum of gradients over the stage's replicas; the update comes behind it
 //
 // A Move is a rendezvous: a message goes when both sides have come to it, and a Move is over when
 // its messages are. Messages from one stage to another arrive in the order in which they were sent.

@@ -4,7 +4,8 @@
 // direction. Both messages of a pair go at the same time, so a Move takes as long as its longer
 // one, and keeps its stage from computing. Passes of a stage never overlap. A Sync waits for
 // nobody: it is between a stage's replicas, and a later stage sums while earlier ones still
-// compute. Clocks are exact sums of what was given; there is nothing random.
+// compute. What all stages agree on before an update is not in it. Clocks are exact sums of what
+// was given; there is nothing random.
 #pragma once
 
 #include <cstdint>

@@ -55,12 +55,16 @@ Fault fault_of_missing(const Pipeline& pipeline, int stage, const std::set<int>&
 Fault fault_of_passes(const Pipeline& pipeline, int stage, const Program& program) {
   std::set<int> forwards, backwards;
   Fault early;  // told where all passes are there: else the one that is missing says more
-  int last = -1;
+  int last_forward = -1, last = -1;
   for (const Action& action : program) {
     if (const auto* forward = std::get_if<Forward>(&action)) {
-      if (Fault fault = fault_of_pass(pipeline, stage, 'F', forward->micro_batch, forwards)) {
-        return fault;
+      const int k = forward->micro_batch;
+      if (Fault fault = fault_of_pass(pipeline, stage, 'F', k, forwards)) return fault;
+      if (!early && k < last_forward) {
+        early = fmt::format("stage {} does F{} behind F{}, and batches come in ascending order",
+                            stage, k, last_forward);
       }
+      last_forward = k;
     }
     const auto* backward = std::get_if<Backward>(&action);
     if (backward == nullptr) continue;

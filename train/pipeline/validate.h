@@ -1,7 +1,7 @@
 // Whether a pipeline may run: each fault would be a wrong gradient, too little memory, or a run
 // that never ends. Checked in this order; the first that is found is told.
 //
-//   passes      each micro-batch has one F and one B on each stage, B behind F, the Bs ascending
+//   passes      each micro-batch has one F and one B on each stage, B behind F; Fs ascend, Bs too
 //   sync        one, at the end
 //   messages    each is sent once and received once, by the neighbour that it is for, and those of
 //               a pair of stages in one order on both sides
