@@ -574,9 +574,10 @@ TEST(Stages, ThatAreWrongAreNamedWithTheUnitsThatThereAre) {
       {"conv1,relu1,pool1,conv2,relu2,pool2",
        "6 stages of a model with 10 units, of which some have to stay together; ask for 5 at most"},
   };
-  for (const auto& [text, message] : kCases) {
-    EXPECT_EQ(error_of([&] { parse_stages(text, units); }), "stages: " + (message + kLenetUnits))
-        << text;
+  for (const auto& refused : kCases) {
+    EXPECT_EQ(error_of([&] { parse_stages(refused.first, units); }),
+              "stages: " + (refused.second + kLenetUnits))
+        << refused.first;
   }
 }
 
@@ -593,8 +594,8 @@ TEST(Stages, OfOtherUnitsThanThereAreAreRefused) {
   const Case c{model_called("lenet")};
   const auto model = c.model.make(c.input());
   const Units units = units_of_case(c, *model);
-  for (const auto& [begin, end] : {std::pair{3, 3}, {-1, 3}, {3, 11}, {3, 0}}) {
-    EXPECT_EQ(error_of([&] { stage_of(*model, units, begin, end); }),
+  for (const auto& range : {std::pair{3, 3}, {-1, 3}, {3, 11}, {3, 0}}) {
+    EXPECT_EQ(error_of([&] { stage_of(*model, units, range.first, range.second); }),
               "stage_of: a stage has one unit at least, and those that there are");
   }
   EXPECT_EQ(error_of([&] { stage_of(*model, units, 4, 10); }).rfind("stages: a cut between", 0),
