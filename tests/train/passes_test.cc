@@ -43,21 +43,6 @@ struct Driven {
   bool operator==(const Driven&) const = default;
 };
 
-MicroBatch micro_of(const Partition& partition, std::int64_t step, std::int64_t unit,
-                    std::int64_t units) {
-  const std::int64_t in_shard = unit % partition.accumulate;
-  std::int64_t world = 0;
-  for (int rank = 0; rank < partition.ranks; ++rank) {
-    world += partition.unit(step, rank, unit).size();
-  }
-  return {.shard = static_cast<int>(unit / partition.accumulate),
-          .first_of_shard = in_shard == 0,
-          .last_of_shard = in_shard == partition.accumulate - 1,
-          .last = unit + 1 == units,
-          .world_samples = world,
-          .pass = static_cast<int>(unit)};
-}
-
 /// Of rank 0, after kStepsAhead steps with so many passes held at once; 0: by add().
 Driven drive(const TrainOptions& options, const data::Splits& data, int ranks, int held) {
   RunSetup setup = make_run_setup(options, data, ranks);
@@ -91,7 +76,7 @@ Driven drive(const TrainOptions& options, const data::Splits& data, int ranks, i
       for (std::int64_t unit = 0; unit < units; ++unit) {
         for (; begun < std::min(units, unit + setup.replica.passes); ++begun) {
           const data::Batch& batch = *sources[static_cast<std::size_t>(begun)]->next();
-          const MicroBatch micro = micro_of(partition, k, begun, units);
+          const MicroBatch micro = micro_batch(partition, k, begun, units);
           if (held == 0) {
             step.add(batch, micro);
           } else {

@@ -145,15 +145,20 @@ TEST(PipelineClock, BytesAreThoseOfThePassesHeld) {
 /// The spans of a stage lie behind each other without a gap, and are as long as its use says.
 void expect_spans_fill_the_step(const Simulation& step) {
   for (std::size_t stage = 0; stage < step.stages.size(); ++stage) {
-    double now = 0;
+    double now = 0, moving = 0, moved = 0;  // moved: the end of the last message
     for (const TimelineSpan& span : step.timeline) {
       if (span.stage != static_cast<int>(stage)) continue;
+      if (span.peer != TimelineSpan::kNone) {  // two messages of a Move may overlap
+        moving += std::max(0.0, span.end - std::max(span.begin, moved));
+        moved = std::max(moved, span.end);
+      }
       EXPECT_LE(span.begin, now + kClose) << "stage " << stage;
       EXPECT_LE(span.begin, span.end);
       now = std::max(now, span.end);
     }
     EXPECT_NEAR(now, step.seconds, 1e-9) << "stage " << stage;
     const StageUse& use = step.stages[stage];
+    EXPECT_NEAR(use.moving, moving, 1e-9) << "stage " << stage;
     EXPECT_NEAR(use.busy + use.moving + use.syncing + use.waiting, step.seconds, 1e-9);
   }
 }

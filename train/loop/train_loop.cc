@@ -61,24 +61,6 @@ data::LoaderOptions loader_of(const RunSetup& setup, comm::Communicator& communi
   return loader;
 }
 
-/// Where a rank's micro-batch `unit` of `units` in `step` stands. `by_rank`: the samples of each
-/// rank's, of all units, where they are asked for.
-MicroBatch micro_batch(const Partition& partition, std::int64_t step, std::int64_t unit,
-                       std::int64_t units, std::span<const std::int64_t> by_rank) {
-  const std::int64_t in_shard = unit % partition.accumulate;
-  std::int64_t world_samples = 0;
-  for (int rank = 0; rank < partition.ranks && !partition.exact; ++rank) {
-    world_samples += partition.unit(step, rank, unit).size();
-  }
-  return {.shard = static_cast<int>(unit / partition.accumulate),
-          .first_of_shard = in_shard == 0,
-          .last_of_shard = in_shard == partition.accumulate - 1,
-          .last = unit + 1 == units,
-          .world_samples = world_samples,
-          .pass = static_cast<int>(unit),
-          .samples_by_rank = by_rank};
-}
-
 /// One stage: a forward and a backward by turns.
 Program program_of(const RunSetup& setup, int rank) {
   const Pipeline pipeline =
@@ -109,6 +91,22 @@ std::vector<std::int64_t> unit_sizes(const Partition& partition, int rank, bool 
 }
 
 }  // namespace
+
+MicroBatch micro_batch(const Partition& partition, std::int64_t step, std::int64_t unit,
+                       std::int64_t units, std::span<const std::int64_t> by_rank) {
+  const std::int64_t in_shard = unit % partition.accumulate;
+  std::int64_t world_samples = 0;
+  for (int rank = 0; rank < partition.ranks && !partition.exact; ++rank) {
+    world_samples += partition.unit(step, rank, unit).size();
+  }
+  return {.shard = static_cast<int>(unit / partition.accumulate),
+          .first_of_shard = in_shard == 0,
+          .last_of_shard = in_shard == partition.accumulate - 1,
+          .last = unit + 1 == units,
+          .world_samples = world_samples,
+          .pass = static_cast<int>(unit),
+          .samples_by_rank = by_rank};
+}
 
 TrainLoop::TrainLoop(const RunSetup& setup, Device& device, comm::Communicator& communicator,
                      std::span<RunListener* const> listeners)

@@ -30,6 +30,11 @@ struct RunResult {
   Evaluation test;           ///< the last evaluation, if there was one
 };
 
+/// Where a rank's micro-batch `unit` of `units` in `step` stands. `by_rank`: the samples of each
+/// rank's, of all units, where they are asked for.
+MicroBatch micro_batch(const Partition& partition, std::int64_t step, std::int64_t unit,
+                       std::int64_t units, std::span<const std::int64_t> by_rank = {});
+
 class TrainLoop {
  public:
   /// `listeners` are told what happens; only rank 0 has any. Collective: all ranks construct and

@@ -27,6 +27,17 @@ class ProgramWriter {
   void send_activation(int k) { move(next(Payload::activation, k), {}); }
   void receive_gradient(int k) { move({}, next(Payload::gradient, k)); }
   void send_gradient(int k) { move(before(Payload::gradient, k), {}); }
+  /// With the Moves before and behind it, each by itself.
+  void whole_forward(int k) {
+    receive_activation(k);
+    forward(k);
+    send_activation(k);
+  }
+  void whole_backward(int k) {
+    receive_gradient(k);
+    backward(k);
+    send_gradient(k);
+  }
   /// In one Move with the next stage.
   void send_activation_receive_gradient(int sent, int received) {
     move(next(Payload::activation, sent), next(Payload::gradient, received));
@@ -61,39 +72,23 @@ class ProgramWriter {
 Program naive(int stage, int stages, int micro_batches) {
   ProgramWriter write(stage, stages);
   for (int k = 0; k < micro_batches; ++k) {
-    write.receive_activation(k);
-    write.forward(k);
-    write.send_activation(k);
-    write.receive_gradient(k);
-    write.backward(k);
-    write.send_gradient(k);
+    write.whole_forward(k);
+    write.whole_backward(k);
   }
   return write.finish();
 }
 
 Program gpipe(int stage, int stages, int micro_batches) {
   ProgramWriter write(stage, stages);
-  for (int k = 0; k < micro_batches; ++k) {
-    write.receive_activation(k);
-    write.forward(k);
-    write.send_activation(k);
-  }
-  for (int k = 0; k < micro_batches; ++k) {
-    write.receive_gradient(k);
-    write.backward(k);
-    write.send_gradient(k);
-  }
+  for (int k = 0; k < micro_batches; ++k) write.whole_forward(k);
+  for (int k = 0; k < micro_batches; ++k) write.whole_backward(k);
   return write.finish();
 }
 
 Program one_f_one_b(int stage, int stages, int micro_batches) {
   ProgramWriter write(stage, stages);
   const int ahead = std::min(micro_batches, stages - 1 - stage);
-  for (int k = 0; k < ahead; ++k) {
-    write.receive_activation(k);
-    write.forward(k);
-    write.send_activation(k);
-  }
+  for (int k = 0; k < ahead; ++k) write.whole_forward(k);
   const int in_turns = micro_batches - ahead;
   for (int k = 0; k < in_turns; ++k) {
     if (k == 0) {

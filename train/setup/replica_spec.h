@@ -28,7 +28,7 @@ struct ReplicaSpec {
   std::int64_t max_eval_batch = 1;
   std::int64_t max_answer_batch = 0;  ///< of a pass up to the model's answer; 0: there are none
   int gradient_arenas = 1;
-  int passes = 1;  ///< forwards of a step whose backward has not begun, at most
+  int passes = 1;  ///< of a step that may be between forward and backward at once
   bool fuse = true;
 };
 
