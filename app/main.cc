@@ -55,6 +55,7 @@ void describe(CLI::App& app, Action& action) {
   add_bench_command(app, action);
   add_tune_command(app, action);
   add_simulate_command(app, action);
+  add_pipeline_command(app, action);
   add_trace_command(app, action);
   add_replay_command(app, action);
   add_inspect_command(app, action);

@@ -41,6 +41,7 @@ void add_bench_command(CLI::App& app, Action& action);
 void add_bench_all_reduce_command(CLI::App& bench, Action& action);
 void add_tune_command(CLI::App& app, Action& action);
 void add_simulate_command(CLI::App& app, Action& action);
+void add_pipeline_command(CLI::App& app, Action& action);
 /// `ringlet trace merge`
 void add_trace_command(CLI::App& app, Action& action);
 void add_replay_command(CLI::App& app, Action& action);

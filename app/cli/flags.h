@@ -61,6 +61,9 @@ void add_data_flags(CLI::App& app, RawFlags& flags);
 void note_data_flags(const CLI::App& app, RawFlags& flags);
 /// Adds the flags of the recipe: what decides what is learnt.
 void add_recipe_flags(CLI::App& app, RawFlags& flags);
+/// Adds the flags of these rows of train::recipe_options() alone.
+void add_recipe_flags(CLI::App& app, RawFlags& flags, const char* group,
+                      std::initializer_list<const char*> keys);
 /// Adds --precision and --emulate-precision.
 void add_precision_flags(CLI::App& app, RawFlags& flags, const char* group = kRecipeGroup);
 /// Adds the flags of these rows of train::run_options(), and of the program's own.

@@ -111,6 +111,11 @@ void add_precision_flags(CLI::App& app, RawFlags& flags, const char* group) {
   add_run_flags(app, flags, group, {"emulate_precision"});
 }
 
+void add_recipe_flags(CLI::App& app, RawFlags& flags, const char* group,
+                      std::initializer_list<const char*> keys) {
+  for (const char* key : keys) add_row(app, flags, train::recipe_options().at(key), group);
+}
+
 void add_recipe_flags(CLI::App& app, RawFlags& flags) {
   for (const Row& row : train::recipe_options().rows()) {
     if (row.key == "precision") {

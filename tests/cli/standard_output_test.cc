@@ -49,6 +49,7 @@ const Command kCommands[] = {
     {"BenchAllReduce",
      {"bench", "all-reduce", "--begin", "4K", "--end", "4K", "--iterations", "1"}},
     {"Tune", {"tune", "--ranks", "2", "--begin", "4K", "--end", "4K", "--file", "RUN/tuned.json"}},
+    {"Pipeline", {"pipeline", "--model", "lenet", "--balance", "planned"}},
     {"Simulate", {"simulate", "--alpha", "5us", "--beta", "50G"}},
     {"Devices", {"devices"}},
     {"Completion", {"completion", "bash"}},

@@ -10,6 +10,8 @@
 #include "nn/layers/linear.h"
 #include "nn/layers/residual.h"
 #include "nn/layers/stateless.h"
+#include "nn/ops/softmax_cross_entropy.h"
+#include "nn/plan.h"
 #include "tests/support/files.h"
 #include "tests/train/runs.h"
 #include "train/onnx/onnx.pb.h"
@@ -57,6 +59,15 @@ TEST_P(EveryModel, TrainsByItsRecipeAndIsExported) {
   const auto file = folder / "model.safetensors";
   onnx::Model model;
   EXPECT_TRUE(model.ParseFromString(to_onnx(file, read_model_info(file).value())));
+}
+
+TEST_P(EveryModel, IsMadeForItsUsualImages) {
+  const nn::ModelInput input = usual_input(GetParam());
+  const auto model = make_model(GetParam(), input);
+  const nn::Registry registry = nn::register_model(*model);
+  const nn::InputSpec spec{.shape = {2, input.channels, input.height, input.width}};
+  const nn::Plan plan = nn::plan_training(*model, registry, spec, nn::softmax_cross_entropy);
+  EXPECT_GT(plan.parameter_count, 0);
 }
 
 TEST(Models, NamesTheKnownOnesWhenAskedForAnother) {

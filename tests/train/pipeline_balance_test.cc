@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <random>
 
@@ -237,15 +239,19 @@ TEST(Balance, NamesTheStageThatDoesNotFit) {
   input.capacity = {240, 219};
   EXPECT_EQ(refusal_of_cut(input),
             "2 stages do not fit the memory: at best stage 1 (layer2 .. fc) needs 220 bytes, and "
-            "its device has 219; more stages or a smaller batch need less");
+            "its device has 219 bytes; more stages or a smaller batch need less");
   input.capacity = {240, 220};
   EXPECT_EQ(balance(input), (std::vector<int>{2}));
+  input.units[1].name = "layer1.0 .. layer1.1";
+  input.units[3].name = "flatten .. fc";
+  input.capacity = {240, 219};
+  EXPECT_NE(refusal_of_cut(input).find("stage 1 (layer2 .. fc) needs"), std::string::npos);
   BalanceInput one = four_layers(1);
   one.units.resize(1);
   one.capacity = {109};
   EXPECT_EQ(refusal_of_cut(one),
             "1 stages do not fit the memory: at best stage 0 (conv1) needs 110 bytes, and its "
-            "device has 109; more stages or a smaller batch need less");
+            "device has 109 bytes; more stages or a smaller batch need less");
 }
 
 TEST(Balance, PrefersASlowerCutThatFits) {
@@ -268,6 +274,19 @@ TEST(Balance, RefusesListsOfAnotherLength) {
   input.held = {1};
   EXPECT_EQ(refusal_of_cut(input), "balance(): held has 1 entries, not 2");
   EXPECT_EQ(refusal_of_cut(four_layers(0)), "balance(): there is at least one stage");
+}
+
+TEST(Balance, RefusesTimesThatAreNone) {
+  constexpr double kInfinite = std::numeric_limits<double>::infinity();
+  for (const double seconds : {kInfinite, std::nan(""), -1.0}) {
+    BalanceInput input = four_layers(2);
+    input.units[1].backward = seconds;
+    EXPECT_NE(refusal_of_cut(input).find("balance(): layer1 takes "), std::string::npos)
+        << refusal_of_cut(input);
+    input = four_layers(2);
+    input.transfer = {0, seconds, 0};
+    EXPECT_NE(refusal_of_cut(input).find("balance(): a transfer takes "), std::string::npos);
+  }
 }
 
 }  // namespace

@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <limits>
+#include <string_view>
 
 #include "base/error.h"
+#include "train/pipeline/stage_table.h"
 
 namespace ringlet::train {
 
@@ -73,6 +76,21 @@ void require_enough_units(const BalanceInput& input) {
   }
 }
 
+void require_seconds(double seconds, const std::string& whose) {
+  if (std::isfinite(seconds) && seconds >= 0) return;
+  throw ContractError(fmt::format(
+      "balance(): {} takes {} seconds; times are finite, and not below 0", whose, seconds));
+}
+
+void require_times(const BalanceInput& input) {
+  for (const UnitCost& unit : input.units) {
+    for (const double seconds : {unit.forward, unit.backward, unit.update}) {
+      require_seconds(seconds, unit.name.empty() ? "a unit" : unit.name);
+    }
+  }
+  for (const double seconds : input.transfer) require_seconds(seconds, "a transfer");
+}
+
 void require_sound(const BalanceInput& input) {
   const int units = count_of(input.units);
   require_numbers(input.transfer.size(), units - 1, "transfer");
@@ -80,6 +98,7 @@ void require_sound(const BalanceInput& input) {
   require_numbers(input.capacity.size(), input.stages, "capacity");
   require_numbers(input.held.size(), input.stages, "held");
   require_enough_units(input);
+  require_times(input);
 }
 
 /// What it costs that a stage has the units [begin, end).
@@ -137,7 +156,13 @@ std::string units_in_words(const BalanceInput& input, int begin, int end) {
     const std::string& own = input.units[at(unit)].name;
     return own.empty() ? fmt::format("unit {}", unit) : own;
   };
-  return end - begin == 1 ? name(begin) : fmt::format("{} .. {}", name(begin), name(end - 1));
+  if (end - begin == 1) return name(begin);
+  // A unit's own name may be that of a range.
+  constexpr std::string_view kTo = " .. ";
+  const std::string first = name(begin), last = name(end - 1);
+  const std::size_t to = last.rfind(kTo);
+  return fmt::format("{}{}{}", first.substr(0, first.find(kTo)), kTo,
+                     to == std::string::npos ? last : last.substr(to + kTo.size()));
 }
 
 /// Cuts so that the stage which lacks most lacks as little as can be, and names it.
@@ -155,10 +180,11 @@ std::string units_in_words(const BalanceInput& input, int begin, int end) {
   }
   const int begin = begin_of(cuts, worst), end = end_of(input, cuts, worst);
   throw ContractError(fmt::format(
-      "{} stages do not fit the memory: at best stage {} ({}) needs {} bytes, and its device has "
-      "{}; more stages or a smaller batch need less",
-      input.stages, worst, units_in_words(input, begin, end), bytes_of(input, worst, begin, end),
-      input.capacity[at(worst)]));
+      "{} stages do not fit the memory: at best stage {} ({}) needs {}, and its device has {}; "
+      "more stages or a smaller batch need less",
+      input.stages, worst, units_in_words(input, begin, end),
+      bytes_in_words(bytes_of(input, worst, begin, end)),
+      bytes_in_words(input.capacity[at(worst)])));
 }
 
 }  // namespace

@@ -41,9 +41,9 @@ struct BalanceInput {
 };
 
 /// The p - 1 cuts, ascending: stage i has the units from cuts[i - 1] (or 0) to cuts[i] (or n), the
-/// latter not included. Throws ContractError where an argument's size is wrong, where there are
-/// more stages than units or than the allowed cuts can part, and where no cut fits the memory: it
-/// then names the stage that is fullest in the best case, its units and its bytes.
+/// latter not included. Throws ContractError where an argument's size is wrong or a time is none,
+/// where there are more stages than units or than the allowed cuts can part, and where no cut fits
+/// the memory: it then names the stage that is fullest in the best case, its units and its bytes.
 std::vector<int> balance(const BalanceInput& input);
 
 /// Seconds of each stage under these cuts, [p], as balance() counts them.

@@ -56,37 +56,44 @@ Recipe deep_residual() {
   return recipe;
 }
 
+// What the models were made for, and published with.
+constexpr nn::ModelInput kGrey{.channels = 1, .height = 28, .width = 28, .outputs = 10};
+constexpr nn::ModelInput kCifar{.channels = 3, .height = 32, .width = 32, .outputs = 10};
+constexpr nn::ModelInput kImageNet{.channels = 3, .height = 224, .width = 224, .outputs = 1000};
+constexpr nn::ModelInput kFaces{.channels = 3, .height = 112, .width = 112, .outputs = 512};
+
 struct Entry {
   const char* name;
   std::unique_ptr<nn::Layer> (*make)(const nn::ModelInput& input);
   Recipe (*recipe)();
+  nn::ModelInput input;
   const char* help;
 };
 
 constexpr Entry kModels[] = {
-    {"lenet", make_lenet, one_cycle,
+    {"lenet", make_lenet, one_cycle, kGrey,
      "two convolutions with average pooling and two linear layers; Kaiming's normal weights, "
      "pixels less their mean over their deviation (of the training images)"},
-    {"lenet-d2l", make_textbook_lenet, textbook,
+    {"lenet-d2l", make_textbook_lenet, textbook, kGrey,
      "the same network, from the textbook \"Dive into Deep Learning\", 13.5, to the letter: "
      "weights N(0, 0.01^2), pixels / 255; it hardly moves in its first epoch"},
-    {"mlp", nn::make_mlp, one_cycle,
+    {"mlp", nn::make_mlp, one_cycle, kGrey,
      "three linear layers; weights and pixels as PyTorch's defaults and lenet's"},
-    {"resnet18", nn::make_resnet18, deep_residual,
+    {"resnet18", nn::make_resnet18, deep_residual, kImageNet,
      "torchvision's residual network of 18 layers with batch norm, for photographs; its weights "
      "load with --init"},
-    {"resnet34", nn::make_resnet34, deep_residual, "torchvision's of 34 layers"},
-    {"resnet50", nn::make_resnet50, deep_residual, "torchvision's of 50 layers"},
-    {"resnet18-cifar", nn::make_resnet18_cifar, residual,
+    {"resnet34", nn::make_resnet34, deep_residual, kImageNet, "torchvision's of 34 layers"},
+    {"resnet50", nn::make_resnet50, deep_residual, kImageNet, "torchvision's of 50 layers"},
+    {"resnet18-cifar", nn::make_resnet18_cifar, residual, kCifar,
      "resnet18 for small images: a 3x3 convolution at its start, and no pooling behind it"},
-    {"resnet20", nn::make_resnet20, residual,
+    {"resnet20", nn::make_resnet20, residual, kCifar,
      "He et al.'s residual network of 20 layers for CIFAR-10, shortcuts of their option B"},
-    {"iresnet18", nn::make_iresnet18, deep_residual,
+    {"iresnet18", nn::make_iresnet18, deep_residual, kFaces,
      "InsightFace's residual network of 18 layers with PReLU, for faces of 112 x 112; its weights "
      "load with --init"},
-    {"iresnet34", nn::make_iresnet34, deep_residual, "InsightFace's of 34 layers"},
-    {"iresnet50", nn::make_iresnet50, deep_residual, "InsightFace's of 50 layers"},
-    {"iresnet100", nn::make_iresnet100, deep_residual, "InsightFace's of 100 layers"},
+    {"iresnet34", nn::make_iresnet34, deep_residual, kFaces, "InsightFace's of 34 layers"},
+    {"iresnet50", nn::make_iresnet50, deep_residual, kFaces, "InsightFace's of 50 layers"},
+    {"iresnet100", nn::make_iresnet100, deep_residual, kFaces, "InsightFace's of 100 layers"},
 };
 
 const Entry& entry_of(std::string_view name) {
@@ -107,6 +114,8 @@ std::vector<std::string> model_names() {
 }
 
 std::string model_help(std::string_view name) { return entry_of(name).help; }
+
+nn::ModelInput usual_input(std::string_view name) { return entry_of(name).input; }
 
 std::unique_ptr<nn::Layer> make_model(std::string_view name, const nn::ModelInput& input) {
   return entry_of(name).make(input);

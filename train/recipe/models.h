@@ -19,6 +19,9 @@ std::vector<std::string> model_names();
 /// One line on the model `name`; for --help.
 std::string model_help(std::string_view name);
 
+/// The images that the model `name` was made for, and the numbers that it answers each with.
+nn::ModelInput usual_input(std::string_view name);
+
 /// Makes the model `name`, its parameters without memory. Throws ContractError naming the known
 /// models, or saying that the images are too small.
 std::unique_ptr<nn::Layer> make_model(std::string_view name, const nn::ModelInput& input);

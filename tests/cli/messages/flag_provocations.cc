@@ -38,6 +38,13 @@ Provocation simulate(const Arguments& flags) {
 Provocation simulate_with_costs(const Arguments& flags) {
   return simulate(Arguments{"--alpha", "5us", "--beta", "50G"} + flags);
 }
+/// Of a small model.
+Provocation pipeline(const Arguments& flags) {
+  return {
+      2, [=](const Stage&) {
+        return ringlet(Arguments{"pipeline", "--model", "lenet", "--balance", "planned"} + flags);
+      }};
+}
 Provocation config(const std::string& toml) {
   return {2, [=](const Stage& stage) { return stage.configured(toml); }};
 }
@@ -247,6 +254,33 @@ std::vector<Provocation> provocations_by_flags() {
          return ringlet({"simulate", "--alpha", "5us", "--beta", "50G", "--ranks", "3",
                          "--measured", stage.file("rows", kRow)});
        }},
+      // ringlet pipeline.
+      pipeline({"--image", "28x28"}),
+      pipeline({"--batch-size", "2", "--replicas", "4"}),
+      pipeline({"--micro-batches", "400"}),
+      pipeline({"--link", "5G"}),
+      pipeline({"--device", "cpu", "--stages", "conv1..pool1=cpu:0,conv2..fc2=cpu:1"}),
+      pipeline({"--replicas", "2", "--stages", "conv1..pool1=cpu:0,conv2..fc2=cpu:1"}),
+      pipeline({"--stages", "conv1..pool1=cpu:0,conv2..fc2=cuda:1"}),
+      pipeline({"--stages", "conv1..pool1=cuda:3-1,conv2..fc2=cuda:1"}),
+      pipeline({"--memory", "1K"}),
+      {1,
+       [](const Stage&) {
+         return ringlet({"pipeline", "--model", "lenet", "--balance", "planned", "--memory", "1K",
+                         "--stages", "conv1..pool1,conv2..fc2"});
+       }},
+      pipeline({"--stages", "12"}),
+      pipeline({"--stages", "conv1..pool1,conv2..fc4"}),
+      pipeline({"--stages", "conv1..pool1"}),
+      pipeline({"--stages", "conv1..conv2,conv2..fc2"}),
+      pipeline({"--stages", "conv1,conv1"}),
+      pipeline({"--stages", "conv2..fc2,conv1..pool1"}),
+      pipeline({"--stages", "conv1..pool1,"}),
+      pipeline({"--stages", "conv1..,conv2..fc2"}),
+      pipeline({"--stages", "pool1..conv1,conv2..fc2"}),
+      pipeline({"--stages", "conv1..pool1=,conv2..fc2"}),
+      pipeline({"--stages", "conv1..pool1=cpu:0,conv2..fc2"}),
+      pipeline({"--stages", "conv1,relu1..fc2"}),
   };
 }
 

@@ -1,0 +1,212 @@
+// ringlet pipeline
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "app/cli/commands.h"
+#include "app/cli/error_exit.h"
+#include "app/cli/outputs.h"
+#include "app/cli/usage.h"
+#include "app/commands/pipeline_flags.h"
+#include "base/files/atomic_file.h"
+#include "base/memory_limits.h"
+#include "train/forecast/forecast.h"
+#include "train/forecast/unit_costs.h"
+
+namespace ringlet::app {
+
+namespace {
+
+using train::Forecast;
+
+/// Samples of a replica's share of a batch, and the micro-batches that it falls into.
+std::vector<std::int64_t> sizes_of(const PipelineFlags& flags, const train::TrainOptions& options,
+                                   int stages) {
+  const int replicas = flags.train.replicas;
+  const std::int64_t batch = options.recipe.batch_size;
+  if (batch < replicas) {
+    throw UsageError(fmt::format(
+        "--batch-size {} leaves some of {} replicas without a sample; take more", batch, replicas));
+  }
+  const std::int64_t share = (batch + replicas - 1) / replicas;  // of the first, the largest
+  if (flags.micro_batches > share) {
+    throw UsageError(fmt::format(
+        "--micro-batches {} is more than the {} samples that a replica has of --batch-size {}; "
+        "take less",
+        flags.micro_batches, share, batch));
+  }
+  const DeviceKind kind = options.execution.devices.front().kind;
+  const int count = flags.micro_batches > 0 ? flags.micro_batches
+                                            : train::usual_micro_batches(stages, share, kind);
+  return train::micro_batch_sizes(share, count);
+}
+
+/// How many stages are asked for; of those written by hand, their commas.
+int stages_asked_for(const PipelineFlags& flags) {
+  const int number = number_of_stages(flags);
+  if (number > 0) return number;
+  return static_cast<int>(std::count(flags.stages.begin(), flags.stages.end(), ',')) + 1;
+}
+
+train::UnitCosts costs_of(const PipelineFlags& flags, const train::TrainOptions& options,
+                          const DeviceId& id, train::CutModel& model, std::int64_t& free) {
+  train::UnitCosts costs;
+  if (flags.measures) {
+    const train::Execution& execution = options.execution;
+    const auto device = open_device(id, {.threads = execution.threads,
+                                         .overlap = false,
+                                         .tf32 = execution.tf32,
+                                         .deterministic = execution.deterministic});
+    if (id.kind == DeviceKind::cuda) free = device->free_bytes() - device->scratch_limit();
+    costs = train::measure_costs(model, *device);
+    if (flags.link > 0) costs.per_byte = 1 / flags.link;
+  } else {
+    costs = train::plan_costs(model);
+  }
+  return costs;
+}
+
+std::string in_words(const std::vector<DeviceId>& devices, int stage, int replicas) {
+  std::vector<std::string> names;
+  for (int replica = 0; replica < replicas; ++replica) {
+    const std::string name =
+        devices[static_cast<std::size_t>(stage * replicas + replica)].to_string();
+    if (names.empty() || names.back() != name) names.push_back(name);
+  }
+  if (names.size() > 2) return fmt::format("{} .. {}", names.front(), names.back());
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+/// The bytes of each stage's device, as far as somebody knows; a GPU's are those of its stages
+/// together.
+std::vector<std::int64_t> capacities(const PipelineFlags& flags, std::int64_t free,
+                                     const std::vector<DeviceId>& devices, int stages) {
+  if (flags.memory > 0)
+    return std::vector<std::int64_t>(static_cast<std::size_t>(stages), flags.memory);
+  if (free <= 0) return {};
+  std::vector<std::int64_t> bytes;
+  for (int stage = 0; stage < stages; ++stage) {
+    const auto& own = devices[static_cast<std::size_t>(stage * flags.train.replicas)];
+    bytes.push_back(free / std::count(devices.begin(), devices.end(), own));
+  }
+  return bytes;
+}
+
+std::string title(const train::CutModel& model, const train::TrainOptions& options,
+                  const PipelineFlags& flags, const DeviceId& device) {
+  const nn::ModelInput& input = model.spec.input;
+  const train::Execution& execution = options.execution;
+  const std::string threads =
+      device.kind == DeviceKind::cpu
+          ? fmt::format(", {} thread{}", execution.threads, execution.threads == 1 ? "" : "s")
+          : "";
+  const std::string costs = flags.measures
+                                ? fmt::format("measured on {}{}", device.to_string(), threads)
+                                : std::string("planned");
+  const std::string replicas =
+      flags.train.replicas == 1 ? "" : fmt::format(", {} replicas", flags.train.replicas);
+  return fmt::format("{}, {} x {} x {}, batch {}{}, {}, {}, costs {}", options.recipe.model,
+                     input.channels, input.height, input.width, options.recipe.batch_size, replicas,
+                     name_of(options.recipe.precision), name_of(model.spec.layout), costs);
+}
+
+/// Of processors, whose memory all stages of a machine share.
+std::string shared_memory_in_words(const Forecast& forecast) {
+  std::int64_t bytes = 0;
+  for (const train::StageRow& row : forecast.stages) bytes += forecast.replicas * row.bytes();
+  const auto memory = static_cast<std::int64_t>(usable_memory());
+  const std::string both =
+      fmt::format("{} of {}", train::bytes_in_words(bytes), train::bytes_in_words(memory));
+  return bytes <= memory ? "all stages together fit this machine's memory: " + both
+                         : "does not fit: all stages together would have " + both;
+}
+
+nlohmann::json to_json(const Forecast& forecast, const train::CutModel& model,
+                       const train::UnitCosts& costs, const train::TrainOptions& options) {
+  const nn::ModelInput& input = model.spec.input;
+  nlohmann::json json = to_json(forecast);
+  json["model"] = options.recipe.model;
+  json["image"] = {input.channels, input.height, input.width};
+  json["classes"] = input.outputs;
+  json["batch_size"] = options.recipe.batch_size;
+  json["precision"] = name_of(options.recipe.precision);
+  json["layout"] = name_of(model.spec.layout);
+  json["threads"] = options.execution.threads;
+  for (const train::UnitCost& part : costs.parts) {
+    json["units"].push_back({{"name", part.name},
+                             {costs.measured ? "forward_seconds" : "forward", part.forward},
+                             {costs.measured ? "backward_seconds" : "backward", part.backward}});
+  }
+  return json;
+}
+
+int pipeline(const PipelineFlags& flags, const CLI::App& command) {
+  train::TrainOptions options = resolve(flags.train);
+  Outputs outputs(command, flags.force);
+  outputs.writes("--json", flags.json);
+  if (flags.link > 0 && !flags.measures) {
+    throw UsageError("--link counts in seconds, and --balance planned knows none; leave one out");
+  }
+  const int asked = stages_asked_for(flags);
+  const std::vector<std::int64_t> sizes = sizes_of(flags, options, asked);
+  train::CutModel model = model_of(flags, options, sizes.front());
+  nn::Stages stages;
+  if (number_of_stages(flags) == 0) {
+    stages = checked([&] { return nn::parse_stages(flags.stages, model.units); });
+  } else {
+    checked([&] {
+      model.units.require_stages(asked);
+      return 0;
+    });
+    stages.resize(static_cast<std::size_t>(asked));
+  }
+  const int count = static_cast<int>(stages.size());
+  const std::vector<DeviceId> devices = devices_of(flags, stages);
+  std::int64_t free = 0;
+  const train::UnitCosts costs = costs_of(flags, options, devices.front(), model, free);
+  train::ForecastOptions how{.schedule = flags.schedule,
+                             .sizes = sizes,
+                             .replicas = flags.train.replicas,
+                             .capacity = capacities(flags, free, devices, count)};
+  for (int stage = 0; stage < count; ++stage) {
+    how.devices.push_back(in_words(devices, stage, flags.train.replicas));
+  }
+  if (number_of_stages(flags) > 0) {
+    stages = checked([&] { return train::balanced_stages(model, costs, asked, how); });
+  }
+  const Forecast forecast = train::forecast(model, costs, stages, how);
+  const bool shares_memory = how.capacity.empty() && devices.front().kind == DeviceKind::cpu;
+  const std::string memory =
+      shares_memory ? shared_memory_in_words(forecast) : memory_in_words(forecast);
+  fmt::print("{}\n\n{}\n{}\n", title(model, options, flags, devices.front()),
+             to_text(train::stage_table(forecast.stages, forecast.measured)), in_words(forecast));
+  if (!flags.json.empty()) {
+    nlohmann::json json = to_json(forecast, model, costs, options);
+    json["fits"] = memory.empty() ? nlohmann::json() : nlohmann::json(!memory.starts_with("does"));
+    write_file_atomically(flags.json, json.dump(2) + "\n");
+  }
+  if (memory.starts_with("does")) {
+    throw Error(memory + "; take more stages or a smaller batch");
+  }
+  if (!memory.empty()) fmt::print("{}\n", memory);
+  return 0;
+}
+
+}  // namespace
+
+void add_pipeline_command(CLI::App& app, Action& action) {
+  auto flags = std::make_shared<PipelineFlags>();
+  flags->train.model = "resnet18-cifar";
+  CLI::App* command = app.add_subcommand(
+      "pipeline", "cut a model into stages, and say how fast they are and whether they fit");
+  add_pipeline_flags(*command, *flags);
+  command->callback([flags, command, &action] {
+    action = {[=] { return pipeline(*flags, *command); },
+              [flags] { return values_of(resolve(flags->train)); }};
+  });
+}
+
+}  // namespace ringlet::app

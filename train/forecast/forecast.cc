@@ -1,0 +1,185 @@
+#include "train/forecast/forecast.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "kernels/tensor.h"
+#include "train/batches/partition.h"
+
+namespace ringlet::train {
+
+namespace {
+
+std::size_t index_of(int index) { return static_cast<std::size_t>(index); }
+
+int count_of(const ForecastOptions& options) { return static_cast<int>(options.sizes.size()); }
+
+/// The parts of a stage: [begin, end).
+Range parts_of(const UnitCosts& costs, const nn::StageCut& stage) {
+  const auto first = std::lower_bound(costs.begins.begin(), costs.begins.end(), stage.begin);
+  const auto last = std::lower_bound(costs.begins.begin(), costs.begins.end(), stage.end);
+  require(first != costs.begins.end() && *first == stage.begin, "forecast",
+          "the costs are those of another model");
+  return {first - costs.begins.begin(), last - costs.begins.begin()};
+}
+
+StageRow row_of(CutModel& model, const UnitCosts& costs, const nn::StageCut& stage) {
+  StageRow row{.stage = stage.index, .layers = stage.layers};
+  const Range parts = parts_of(costs, stage);
+  for (std::int64_t part = parts.begin; part < parts.end; ++part) {
+    const UnitCost& cost = costs.parts[static_cast<std::size_t>(part)];
+    row.forward += cost.forward;
+    row.backward += cost.backward;
+    row.update += cost.update;
+  }
+  const StageBytes bytes = plan_stage(model, stage.begin, stage.end);
+  if (!costs.measured) {  // inside of a stage less is copied than between its parts
+    row.forward = bytes.forward;
+    row.backward = bytes.backward;
+    row.update = bytes.update;
+  }
+  row.parameters = bytes.parameters;
+  row.pass_bytes = bytes.pass;
+  row.standing_bytes = bytes.standing;
+  return row;
+}
+
+/// Of an all-reduce that moves the least a rank can: gradients come and go.
+double sum_cost(const UnitCosts& costs, const StageRow& row, int replicas) {
+  const double bytes = 4 * static_cast<double>(row.parameters);
+  return costs.per_byte * bytes * 2 * (replicas - 1) / replicas;
+}
+
+std::string sizes_in_words(const std::vector<std::int64_t>& sizes) {
+  if (sizes.front() == sizes.back()) return fmt::format("{}", sizes.front());
+  return fmt::format("{} or {}", sizes.front(), sizes.back());
+}
+
+nlohmann::json to_json(const Simulation& simulation, bool measured) {
+  nlohmann::json json{{"bubble", simulation.bubble}, {"speedup", simulation.speedup}};
+  if (measured) json["step_seconds"] = simulation.seconds;
+  return json;
+}
+
+}  // namespace
+
+int usual_micro_batches(int stages, std::int64_t samples, DeviceKind device) {
+  constexpr int kEach = 4;
+  const auto most = static_cast<int>(
+      std::max<std::int64_t>(1, std::min<std::int64_t>(samples, std::int64_t{kEach} * stages)));
+  if (device != DeviceKind::cpu) return most;
+  for (int count = most; count >= std::min(stages, most); --count) {
+    if (samples % (count * kLanes) == 0) return count;
+  }
+  return most;
+}
+
+std::vector<std::int64_t> micro_batch_sizes(std::int64_t samples, int micro_batches) {
+  std::vector<std::int64_t> sizes;
+  for (int i = 0; i < micro_batches; ++i) {
+    sizes.push_back(part_of({0, samples}, micro_batches, i).size());
+  }
+  return sizes;
+}
+
+nn::Stages balanced_stages(const CutModel& model, const UnitCosts& costs, int stages,
+                           const ForecastOptions& options) {
+  model.units.require_stages(stages);
+  BalanceInput input = balance_input(costs, stages, count_of(options));
+  input.capacity = options.capacity;
+  const Pipeline pipeline = make_pipeline(options.schedule, stages, count_of(options));
+  for (int stage = 0; stage < stages; ++stage) input.held.push_back(pipeline.held(stage));
+  return nn::cut_before(model.units, begins_of(costs, balance(input)));
+}
+
+Forecast forecast(CutModel& model, const UnitCosts& costs, const nn::Stages& stages,
+                  const ForecastOptions& options) {
+  const auto p = static_cast<int>(stages.size());
+  const Pipeline pipeline = make_pipeline(options.schedule, p, count_of(options));
+  Forecast made{.schedule = pipeline.schedule,
+                .measured = costs.measured,
+                .replicas = options.replicas,
+                .sizes = options.sizes};
+  PipelineTimes& times = made.times;
+  for (const nn::StageCut& stage : stages) {
+    StageRow row = row_of(model, costs, stage);
+    row.held = pipeline.held(stage.index);
+    row.micro_batches = count_of(options);
+    row.device = options.devices.empty() ? "" : options.devices.at(index_of(stage.index));
+    row.capacity = options.capacity.empty() ? 0 : options.capacity.at(index_of(stage.index));
+    times.forward.push_back(row.forward);
+    times.backward.push_back(row.backward);
+    times.sync.push_back(row.update + sum_cost(costs, row, options.replicas));
+    times.pass_bytes.push_back(row.pass_bytes);
+    made.stages.push_back(row);
+    if (stage.index == 0) continue;
+    const auto cut = static_cast<std::size_t>(parts_of(costs, stage).begin - 1);
+    made.crossing.push_back(costs.activation[cut]);
+    times.activation.push_back(costs.per_byte * static_cast<double>(costs.activation[cut]));
+    times.gradient.push_back(costs.per_byte * static_cast<double>(costs.gradient[cut]));
+  }
+  for (const std::int64_t size : options.sizes) {
+    times.scales.push_back(static_cast<double>(size) / static_cast<double>(options.sizes.front()));
+  }
+  made.step = simulate(pipeline, times);
+  made.naive = simulate(make_pipeline(PipelineSchedule::naive, p, count_of(options)), times);
+  return made;
+}
+
+std::string in_words(const Forecast& forecast) {
+  const auto m = forecast.sizes.size();
+  const std::string step =
+      forecast.measured ? fmt::format(", {:.1f} ms a step", 1e3 * forecast.step.seconds) : "";
+  return fmt::format(
+      "{}, {} micro-batch{} of {}: bubble {:.0f} %, predicted {:.2f}x of one device{}; naive "
+      "{:.2f}x",
+      forecast.schedule, m, m == 1 ? "" : "es", sizes_in_words(forecast.sizes),
+      100 * forecast.step.bubble, forecast.step.speedup, step, forecast.naive.speedup);
+}
+
+std::string memory_in_words(const Forecast& forecast) {
+  std::string text;
+  for (const StageRow& row : forecast.stages) {
+    if (row.capacity == 0) return "";
+    if (row.fits()) continue;
+    text += fmt::format("{}stage {} ({}) needs {} and its device has {}", text.empty() ? "" : "; ",
+                        row.stage, row.layers, bytes_in_words(row.bytes()),
+                        bytes_in_words(row.capacity));
+  }
+  if (!text.empty()) return "does not fit: " + text;
+  const auto fullest = std::max_element(
+      forecast.stages.begin(), forecast.stages.end(), [](const StageRow& a, const StageRow& b) {
+        return static_cast<double>(a.bytes()) / static_cast<double>(a.capacity) <
+               static_cast<double>(b.bytes()) / static_cast<double>(b.capacity);
+      });
+  return fmt::format("each stage fits its device: stage {} fills most of it, {} of {}",
+                     fullest->stage, bytes_in_words(fullest->bytes()),
+                     bytes_in_words(fullest->capacity));
+}
+
+nlohmann::json to_json(const Forecast& forecast) {
+  nlohmann::json cuts = nlohmann::json::array();
+  for (std::size_t i = 0; i < forecast.crossing.size(); ++i) {
+    nlohmann::json cut{{"activation_bytes", forecast.crossing[i]}};
+    if (forecast.measured) {
+      cut["activation_seconds"] = forecast.times.activation[i];
+      cut["gradient_seconds"] = forecast.times.gradient[i];
+    }
+    cuts.push_back(std::move(cut));
+  }
+  nlohmann::json json = to_json(forecast.step, forecast.measured);
+  json["schedule"] = forecast.schedule;
+  json["costs"] = forecast.measured ? "measured" : "planned";
+  json["replicas"] = forecast.replicas;
+  json["micro_batches"] = forecast.sizes;
+  json["stages"] = to_json(forecast.stages, forecast.measured);
+  json["cuts"] = std::move(cuts);
+  json["naive"] = to_json(forecast.naive, forecast.measured);
+  return json;
+}
+
+}  // namespace ringlet::train

@@ -1,0 +1,400 @@
+#include "train/forecast/unit_costs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include "base/error.h"
+#include "base/memory_limits.h"
+#include "kernels/elementwise.h"
+#include "kernels/host_copy.h"
+#include "nn/cast.h"
+#include "nn/layers/linear.h"
+#include "nn/ops/softmax_cross_entropy.h"
+#include "nn/parameters.h"
+#include "train/optimizers/optimizer.h"
+#include "train/pipeline/stage_table.h"
+
+namespace ringlet::train {
+
+namespace {
+
+constexpr std::uint64_t kSeed = 1;
+
+/// What a last stage ends in. Losses differ by less than a clock sees.
+nn::Variable loss_of(const nn::Variable& output, const nn::Variable& targets) {
+  return nn::softmax_cross_entropy(nn::cast(output, DType::f32), targets);
+}
+
+double cost_of(const WorkTotals& work) { return work.flops + kFlopsPerByte * work.bytes; }
+
+nn::StageCut cut_of(const CutModel& model, int begin, int end) {
+  return {.begin = begin, .end = end, .layers = model.units.in_words({begin, end})};
+}
+
+std::int64_t bytes_into(const CutModel& model, int unit) {
+  return unit == 0 ? 0 : model.units[unit].input.bytes;
+}
+
+/// Units [begin, end) as a stage of its own, with its plan.
+struct PlannedPart {
+  PlannedPart(CutModel& model, int begin, int end)
+      : cut(cut_of(model, begin, end)),
+        layer(nn::stage_of(*model.model, model.units, begin, end)),
+        registry(nn::register_model(*layer)),
+        batch(nn::batch_of(model.units, cut, model.input)),
+        pass(nn::pass_of(*layer, model.units, cut, loss_of)),
+        plan(nn::plan_training(registry, batch, pass, model.spec.fuse)) {}
+
+  nn::StageCut cut;
+  std::unique_ptr<nn::Layer> layer;
+  nn::Registry registry;
+  nn::BatchSpec batch;
+  nn::Pass pass;
+  nn::Plan plan;
+};
+
+/// Numbers that the recipe's optimiser keeps for each parameter: asked of one for a single weight.
+int numbers_kept(const Recipe& recipe) {
+  const auto device = open_device({}, {.overlap = false});
+  nn::Linear layer(1, 1);
+  const nn::Registry registry = nn::register_model(layer);
+  const nn::BatchSpec batch{.tensors = {{nn::kImages, {1, 1}}}};
+  const nn::Plan plan =
+      nn::plan_training(registry, batch, [&](nn::Tape& tape, const nn::Batch& tensors) {
+        return layer.forward(tape, tensors[nn::kImages]);
+      });
+  const nn::Parameters parameters(*device, registry, plan);
+  const auto optimizer = make_optimizer(*device, parameters, recipe);
+  return static_cast<int>(std::ranges::count_if(
+      optimizer->state(), [](const StateArena& arena) { return arena.rows_of < 0; }));
+}
+
+/// Its value, gradients and state, and what a step says of running statistics.
+std::int64_t standing_bytes(const nn::Plan& plan, int arenas, int kept) {
+  const std::int64_t in_arena =
+      plan.with_gradient() + nn::Parameters::kStatistics + plan.running_elements;
+  const std::int64_t numbers =
+      (1 + kept) * plan.elements + arenas * in_arena + plan.running_elements;
+  const std::int64_t narrow = is_narrow(plan.activations) ? size_of(plan.activations) : 0;
+  return numbers * size_of(DType::f32) + narrow * plan.elements + plan.step_bytes;
+}
+
+/// Of an update, which reads and writes values and state, and reads gradients.
+double update_cost(const nn::Plan& plan, int kept) {
+  const auto bytes = static_cast<double>((3 + 2 * kept) * plan.elements * size_of(DType::f32));
+  return kFlopsPerByte * bytes;
+}
+
+/// The first units of all parts.
+std::vector<int> begins_of(const nn::Units& units) {
+  std::vector<int> begins = units.begins();
+  begins.insert(begins.begin(), 0);
+  return begins;
+}
+
+/// The unit behind part `part`.
+int end_of(const CutModel& model, const std::vector<int>& begins, std::size_t part) {
+  return part + 1 < begins.size() ? begins[part + 1] : model.units.count();
+}
+
+Tensor filled(Device& device, const Shape& shape, DType dtype, Layout layout) {
+  Tensor tensor(device, shape, dtype, layout);
+  fill(device.compute(), 1e-3F, tensor);
+  return tensor;
+}
+
+/// A part on a device, ready to run.
+class MeasuredPart {
+ public:
+  MeasuredPart(CutModel& model, Device& device, int begin, int end)
+      : planned_(model, begin, end),
+        device_(device),
+        parameters_(device, planned_.registry, planned_.plan),
+        optimizer_(make_optimizer(device, parameters_, model.spec.recipe)),
+        activations_(device, planned_.plan.activation_bytes),
+        tape_(device, activations_, planned_.registry.parameters),
+        fuse_(model.spec.fuse) {
+    if (planned_.plan.step_bytes > 0) {
+      step_.emplace(device, planned_.plan.step_bytes);
+      fill(device.compute(), 0, step_->allocate({planned_.plan.step_bytes / size_of(DType::f32)}));
+      step_->reset();
+      tape_.keep_steps_in(*step_);
+    }
+    parameters_.initialize(kSeed);
+    parameters_.narrow_values(device.compute());
+    const StepRates rates = optimizer_->rates_of({});
+    rates_ = Tensor(device, {static_cast<std::int64_t>(rates.size())});
+    copy_from_host(device.compute(), rates.data(), rates_);
+    if (is_last()) {
+      const nn::TensorSpec& spec = planned_.batch.tensors.back();
+      targets_ = Tensor(device, spec.shape, spec.dtype, spec.layout);
+      fill(device.compute(), 0, targets_.view());
+    }
+  }
+
+  bool is_last() const { return !planned_.batch.hands_on; }
+
+  /// `from`: what the part before gave; absent: something of its shape. Returns what the next part
+  /// takes.
+  ConstView forward(const ConstView& from) {
+    const nn::TensorSpec& spec = planned_.batch.tensors.front();
+    if (from.absent() && in_.view().absent()) {
+      in_ = filled(device_, spec.shape, spec.dtype, spec.layout);
+    }
+    const ConstView in = from.absent() ? ConstView(in_.view()) : from;
+    // Nobody writes to what a stage takes.
+    const View value(const_cast<void*>(in.address()), in.shape(), in.dtype(), in.layout());
+    tape_.begin({.seed = kSeed, .fuse = fuse_});
+    nn::Batch batch(planned_.batch.activations);
+    x_ = spec.wants_gradient ? tape_.input(value) : tape_.constant(value);
+    batch.add(spec.name, x_);
+    if (is_last()) batch.add(nn::kTargets, tape_.constant(targets_));
+    y_ = planned_.pass(tape_, batch);
+    return y_.value();
+  }
+
+  /// Of the next part, or absent. Returns that of what it took, if somebody wants it.
+  ConstView backward(const ConstView& gradient) {
+    if (gradient.absent() && seed_.view().absent()) {
+      seed_ = filled(device_, y_.shape(), y_.dtype(), y_.layout());
+    }
+    const ConstView dy = gradient.absent() ? ConstView(seed_.view()) : gradient;
+    const View value(const_cast<void*>(dy.address()), dy.shape(), dy.dtype(), dy.layout());
+    tape_.backward(y_, value);
+    if (!planned_.batch.tensors.front().wants_gradient) return {};
+    return tape_.gradient(x_);
+  }
+
+  void update() { optimizer_->step(rates_); }
+
+ private:
+  PlannedPart planned_;
+  Device& device_;
+  nn::Parameters parameters_;
+  std::unique_ptr<Optimizer> optimizer_;
+  Arena activations_;
+  nn::Tape tape_;
+  bool fuse_;
+  std::optional<Arena> step_{};
+  Tensor rates_{}, targets_{}, in_{}, seed_{};
+  nn::Variable x_{}, y_{};
+};
+
+template <class Work>
+double seconds_of(Device& device, const Work& work) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point begin = Clock::now();
+  work();
+  device.compute().synchronize();
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+double median_of(std::vector<double> seconds) {
+  const auto middle = seconds.begin() + std::ssize(seconds) / 2;
+  std::nth_element(seconds.begin(), middle, seconds.end());
+  return *middle;
+}
+
+/// Parts [begin, end) together on a device.
+class Rounds {
+ public:
+  /// `learns`: by part, whether it has a backward.
+  Rounds(CutModel& model, Device& device, const std::vector<int>& begins, std::size_t begin,
+         std::size_t end, std::vector<bool> learns)
+      : device_(device), learns_(std::move(learns)) {
+    for (std::size_t part = begin; part < end; ++part) {
+      parts_.push_back(
+          std::make_unique<MeasuredPart>(model, device, begins[part], end_of(model, begins, part)));
+    }
+    seconds_.resize(parts_.size());
+  }
+
+  void run(const MeasureOptions& options) {
+    round();
+    for (Seconds& seconds : seconds_) seconds = {};
+    double spent = 0;
+    const double enough = options.seconds * static_cast<double>(parts_.size());
+    for (int i = 0; i < options.most && (i < options.least || spent < enough); ++i) {
+      spent += round();
+    }
+  }
+
+  void tell(std::size_t part, UnitCost& cost) const {
+    const Seconds& seconds = seconds_[part];
+    cost.forward = median_of(seconds.forward);
+    cost.backward = seconds.backward.empty() ? 0 : median_of(seconds.backward);
+    cost.update = median_of(seconds.update);
+  }
+
+ private:
+  struct Seconds {
+    std::vector<double> forward, backward, update;
+  };
+
+  double round() {
+    double all = 0;
+    const auto note = [&](std::vector<double>& into, const auto& work) {
+      into.push_back(seconds_of(device_, work));
+      all += into.back();
+    };
+    ConstView value, gradient;
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      note(seconds_[i].forward, [&] { value = parts_[i]->forward(value); });
+    }
+    for (std::size_t i = parts_.size(); i-- > 0;) {
+      if (!learns_[i]) break;  // nothing before it has parameters
+      note(seconds_[i].backward, [&] { gradient = parts_[i]->backward(gradient); });
+    }
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      note(seconds_[i].update, [&] { parts_[i]->update(); });
+    }
+    return all;
+  }
+
+  Device& device_;
+  std::vector<bool> learns_;
+  std::vector<std::unique_ptr<MeasuredPart>> parts_;
+  std::vector<Seconds> seconds_;
+};
+
+std::int64_t free_memory(const Device& device) {
+  if (device.id().kind == DeviceKind::cpu) return static_cast<std::int64_t>(memory_limits().free);
+  return device.free_bytes() - 2 * device.scratch_limit();
+}
+
+/// How many parts from `begin` on may be on the device together.
+std::size_t end_of_run(const UnitCosts& costs, std::size_t begin, std::int64_t memory) {
+  std::size_t end = begin;
+  std::int64_t bytes = 0;
+  for (; end < costs.parts.size(); ++end) {
+    bytes += costs.parts[end].bytes + costs.parts[end].pass_bytes;
+    if (bytes > memory) break;
+  }
+  if (end > begin) return end;
+  throw OutOfMemoryError(fmt::format(
+      "{} by itself needs {}, and the device has {} free; take a smaller batch, more micro-batches "
+      "or --balance planned",
+      costs.parts[begin].name, bytes_in_words(bytes), bytes_in_words(memory)));
+}
+
+/// Of a copy of as many bytes as the largest cut sends; 64 MiB at most.
+double seconds_per_byte(Device& device, const UnitCosts& costs) {
+  std::int64_t bytes = 1 << 16;
+  for (const std::int64_t at_cut : costs.activation) bytes = std::max(bytes, at_cut);
+  const std::int64_t count = std::min<std::int64_t>(bytes, 64 << 20) / size_of(DType::f32);
+  const Tensor from = filled(device, {count}, DType::f32, Layout::nchw);
+  const Tensor to(device, {count});
+  const auto copy_once = [&] { copy(device.compute(), from, to); };
+  copy_once();
+  device.compute().synchronize();
+  std::vector<double> seconds;
+  for (int i = 0; i < 9; ++i) seconds.push_back(seconds_of(device, copy_once));
+  return median_of(seconds) / static_cast<double>(count * size_of(DType::f32));
+}
+
+}  // namespace
+
+CutModel make_cut_model(const ReplicaSpec& spec) {
+  const nn::BatchSpec batch = batch_of(spec, spec.max_train_batch);
+  const nn::InputSpec input{.shape = batch.tensors.front().shape,
+                            .layout = spec.layout,
+                            .activations = batch.activations};
+  std::unique_ptr<nn::Layer> model = make_model(spec);
+  nn::Units units = nn::units_of(*model, nn::register_model(*model), input, spec.fuse);
+  return {spec, input, std::move(model), std::move(units), numbers_kept(spec.recipe)};
+}
+
+StageBytes plan_stage(CutModel& model, int begin, int end) {
+  const PlannedPart part(model, begin, end);
+  const int arenas = model.spec.gradient_arenas;
+  return {.parameters = part.plan.parameter_count,
+          .standing = standing_bytes(part.plan, arenas, model.numbers_kept),
+          .pass = part.plan.activation_bytes + bytes_into(model, begin),
+          .forward = cost_of(part.plan.forward),
+          .backward = cost_of(part.plan.backward),
+          .update = update_cost(part.plan, model.numbers_kept)};
+}
+
+UnitCosts plan_costs(CutModel& model) {
+  UnitCosts costs{.begins = begins_of(model.units), .per_byte = 2 * kFlopsPerByte};
+  for (std::size_t i = 0; i < costs.begins.size(); ++i) {
+    const int begin = costs.begins[i], end = end_of(model, costs.begins, i);
+    const StageBytes bytes = plan_stage(model, begin, end);
+    costs.parts.push_back({.name = model.units.in_words({begin, end}),
+                           .forward = bytes.forward,
+                           .backward = bytes.backward,
+                           .update = bytes.update,
+                           .bytes = bytes.standing,
+                           .pass_bytes = bytes.pass});
+    if (i == 0) continue;
+    const nn::Crossing& crossing = model.units[begin].input;
+    costs.activation.push_back(crossing.bytes);
+    costs.gradient.push_back(crossing.wants_gradient ? crossing.bytes : 0);
+  }
+  return costs;
+}
+
+UnitCosts measure_costs(CutModel& model, Device& device, const MeasureOptions& options) {
+  UnitCosts costs = plan_costs(model);
+  costs.measured = true;
+  const std::int64_t memory = options.memory > 0 ? options.memory : free_memory(device);
+  for (std::size_t begin = 0, end = 0; begin < costs.parts.size(); begin = end) {
+    end = end_of_run(costs, begin, memory);
+    std::vector<bool> learns;
+    for (std::size_t part = begin; part < end; ++part) {
+      learns.push_back(part == costs.gradient.size() || costs.gradient[part] > 0);
+    }
+    Rounds rounds(model, device, costs.begins, begin, end, learns);
+    rounds.run(options);
+    for (std::size_t part = begin; part < end; ++part) {
+      rounds.tell(part - begin, costs.parts[part]);
+    }
+  }
+  costs.per_byte = seconds_per_byte(device, costs);
+  return costs;
+}
+
+std::vector<double> numbers_of(const UnitCosts& costs) {
+  std::vector<double> numbers{costs.per_byte};
+  for (const UnitCost& part : costs.parts) {
+    numbers.insert(numbers.end(), {part.forward, part.backward, part.update});
+  }
+  return numbers;
+}
+
+void take_numbers(UnitCosts& costs, std::span<const double> numbers) {
+  require(numbers.size() == 3 * costs.parts.size() + 1, "take_numbers",
+          "the costs are those of another model");
+  costs.per_byte = numbers[0];
+  for (std::size_t i = 0; i < costs.parts.size(); ++i) {
+    costs.parts[i].forward = numbers[3 * i + 1];
+    costs.parts[i].backward = numbers[3 * i + 2];
+    costs.parts[i].update = numbers[3 * i + 3];
+  }
+}
+
+BalanceInput balance_input(const UnitCosts& costs, int stages, int micro_batches) {
+  BalanceInput input{.units = costs.parts, .stages = stages};
+  const double passes = micro_batches;
+  for (UnitCost& unit : input.units) {
+    unit.forward *= passes;
+    unit.backward *= passes;
+  }
+  for (std::size_t cut = 0; cut < costs.activation.size(); ++cut) {
+    const auto bytes = static_cast<double>(costs.activation[cut] + costs.gradient[cut]);
+    input.transfer.push_back(passes * costs.per_byte * bytes);
+  }
+  return input;
+}
+
+std::vector<int> begins_of(const UnitCosts& costs, const std::vector<int>& cuts) {
+  std::vector<int> begins;
+  for (const int cut : cuts) begins.push_back(costs.begins.at(static_cast<std::size_t>(cut)));
+  return begins;
+}
+
+}  // namespace ringlet::train
