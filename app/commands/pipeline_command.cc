@@ -11,8 +11,10 @@
 #include "app/cli/outputs.h"
 #include "app/cli/usage.h"
 #include "app/commands/pipeline_flags.h"
+#include "app/report/pipeline_page.h"
 #include "base/files/atomic_file.h"
 #include "base/memory_limits.h"
+#include "base/one_line.h"
 #include "train/forecast/forecast.h"
 #include "train/forecast/unit_costs.h"
 
@@ -143,55 +145,94 @@ nlohmann::json to_json(const Forecast& forecast, const train::CutModel& model,
   return json;
 }
 
-int pipeline(const PipelineFlags& flags, const CLI::App& command) {
-  train::TrainOptions options = resolve(flags.train);
-  Outputs outputs(command, flags.force);
-  outputs.writes("--json", flags.json);
-  if (flags.link > 0 && !flags.measures) {
-    throw UsageError("--link counts in seconds, and --balance planned knows none; leave one out");
-  }
-  const int asked = stages_asked_for(flags);
-  const std::vector<std::int64_t> sizes = sizes_of(flags, options, asked);
-  train::CutModel model = model_of(flags, options, sizes.front());
-  nn::Stages stages;
-  if (number_of_stages(flags) == 0) {
-    stages = checked([&] { return nn::parse_stages(flags.stages, model.units); });
-  } else {
-    checked([&] {
-      model.units.require_stages(asked);
-      return 0;
-    });
-    stages.resize(static_cast<std::size_t>(asked));
-  }
+/// What was asked for, and what came of it.
+struct Planned {
+  train::TrainOptions options;
+  train::CutModel model;
+  train::UnitCosts costs;
+  Forecast forecast;
+  std::string title{};
+  std::string memory{};  ///< whether it fits, in words; empty: nobody knows
+
+  bool fits() const { return !memory.starts_with("does not"); }
+};
+
+/// By hand, or so many of which nothing is known yet.
+nn::Stages stages_of(const PipelineFlags& flags, const nn::Units& units) {
+  const int number = number_of_stages(flags);
+  return checked([&] {
+    if (number == 0) return nn::parse_stages(flags.stages, units);
+    units.require_stages(number);
+    return nn::Stages(static_cast<std::size_t>(number));
+  });
+}
+
+Planned plan(const PipelineFlags& flags, const train::TrainOptions& options) {
+  const int replicas = flags.train.replicas;
+  const std::vector<std::int64_t> sizes = sizes_of(flags, options, stages_asked_for(flags));
+  Planned planned{.options = options, .model = model_of(flags, options, sizes.front())};
+  nn::Stages stages = stages_of(flags, planned.model.units);
   const int count = static_cast<int>(stages.size());
   const std::vector<DeviceId> devices = devices_of(flags, stages);
   std::int64_t free = 0;
-  const train::UnitCosts costs = costs_of(flags, options, devices.front(), model, free);
+  planned.costs = costs_of(flags, options, devices.front(), planned.model, free);
   train::ForecastOptions how{.schedule = flags.schedule,
                              .sizes = sizes,
-                             .replicas = flags.train.replicas,
+                             .replicas = replicas,
                              .capacity = capacities(flags, free, devices, count)};
   for (int stage = 0; stage < count; ++stage) {
-    how.devices.push_back(in_words(devices, stage, flags.train.replicas));
+    how.devices.push_back(in_words(devices, stage, replicas));
   }
   if (number_of_stages(flags) > 0) {
-    stages = checked([&] { return train::balanced_stages(model, costs, asked, how); });
+    stages =
+        checked([&] { return train::balanced_stages(planned.model, planned.costs, count, how); });
   }
-  const Forecast forecast = train::forecast(model, costs, stages, how);
+  planned.forecast = train::forecast(planned.model, planned.costs, stages, how);
   const bool shares_memory = how.capacity.empty() && devices.front().kind == DeviceKind::cpu;
-  const std::string memory =
-      shares_memory ? shared_memory_in_words(forecast) : memory_in_words(forecast);
-  fmt::print("{}\n\n{}\n{}\n", title(model, options, flags, devices.front()),
-             to_text(train::stage_table(forecast.stages, forecast.measured)), in_words(forecast));
+  planned.memory =
+      shares_memory ? shared_memory_in_words(planned.forecast) : memory_in_words(planned.forecast);
+  planned.title = title(planned.model, options, flags, devices.front());
+  return planned;
+}
+
+void write_files(const PipelineFlags& flags, const Planned& planned) {
+  const Forecast& forecast = planned.forecast;
   if (!flags.json.empty()) {
-    nlohmann::json json = to_json(forecast, model, costs, options);
-    json["fits"] = memory.empty() ? nlohmann::json() : nlohmann::json(!memory.starts_with("does"));
+    nlohmann::json json = to_json(forecast, planned.model, planned.costs, planned.options);
+    json["fits"] = planned.memory.empty() ? nlohmann::json() : nlohmann::json(planned.fits());
     write_file_atomically(flags.json, json.dump(2) + "\n");
   }
-  if (memory.starts_with("does")) {
-    throw Error(memory + "; take more stages or a smaller batch");
+  if (!flags.out.empty()) {
+    write_file_atomically(flags.out,
+                          report::pipeline_page(forecast, planned.title, planned.memory));
   }
-  if (!memory.empty()) fmt::print("{}\n", memory);
+  if (!flags.still.empty()) {
+    const std::string words = fmt::format("{} in {} stages, {}", planned.options.recipe.model,
+                                          forecast.stages.size(), in_words(forecast));
+    write_file_atomically(flags.still,
+                          report::pipeline_still(report::timeline_of(forecast, words)));
+  }
+}
+
+int run_pipeline(const PipelineFlags& flags, const CLI::App& command) {
+  const train::TrainOptions options = resolve(flags.train);
+  Outputs outputs(command, flags.force);
+  outputs.writes("--json", flags.json);
+  outputs.writes("--out", flags.out);
+  outputs.writes("--still", flags.still);
+  if (flags.link > 0 && !flags.measures) {
+    throw UsageError("--link counts in seconds, and --balance planned knows none; leave one out");
+  }
+  const Planned planned = plan(flags, options);
+  const Forecast& forecast = planned.forecast;
+  fmt::print("{}\n\n{}\n{}\n", planned.title,
+             to_text(train::stage_table(forecast.stages, forecast.measured)), in_words(forecast));
+  write_files(flags, planned);
+  if (!planned.fits()) throw Error(planned.memory + "; take more stages or a smaller batch");
+  if (!planned.memory.empty()) fmt::print("{}\n", planned.memory);
+  if (!flags.out.empty()) {
+    fmt::print("wrote {}; open it in a browser\n", on_one_line(flags.out.string()));
+  }
   return 0;
 }
 
@@ -204,7 +245,7 @@ void add_pipeline_command(CLI::App& app, Action& action) {
       "pipeline", "cut a model into stages, and say how fast they are and whether they fit");
   add_pipeline_flags(*command, *flags);
   command->callback([flags, command, &action] {
-    action = {[=] { return pipeline(*flags, *command); },
+    action = {[=] { return run_pipeline(*flags, *command); },
               [flags] { return values_of(resolve(flags->train)); }};
   });
 }

@@ -182,7 +182,12 @@ void add_pipeline_flags(CLI::App& command, PipelineFlags& flags) {
       ->group(kStageDevices);
   add_flags(command, flags, kPipelineFiles,
             {train::option("json", &PipelineFlags::json,
-                           {.help = "write the figures", .value_name = "FILE"})});
+                           {.help = "write the figures", .value_name = "FILE"}),
+             train::option("out", &PipelineFlags::out,
+                           {.help = "write a page with the timeline; it needs no network",
+                            .value_name = "FILE"}),
+             train::option("still", &PipelineFlags::still,
+                           {.help = "write the timeline alone (SVG)", .value_name = "FILE"})});
   add_force_flag(command, flags.force)->group(kPipelineFiles);
 }
 

@@ -23,7 +23,7 @@ struct PipelineFlags {
   bool measures = true;
   std::int64_t memory = 0;  ///< bytes of a device
   double link = 0;          ///< bytes a second
-  std::filesystem::path json{};
+  std::filesystem::path json{}, out{}, still{};
   bool force = false;
 };
 

@@ -4,8 +4,10 @@
 #include <string>
 
 #include "base/files/json_text.h"
+#include "tests/cli/browser.h"
 #include "tests/cli/program.h"
 #include "tests/support/files.h"
+#include "tests/support/testdata.h"
 
 namespace ringlet::testing {
 namespace {
@@ -64,6 +66,62 @@ TEST(Pipeline, SaysThatAStageDoesNotFit) {
                          {"does not fit: stage 0 (conv1 .. layer1) needs ",
                           " and its device has 4 MiB; ", "take more stages"}));
   EXPECT_TRUE(holds(outcome.out, {"conv1 .. layer1"}));
+}
+
+/// What reads badly: texts over each other, bars beyond the drawing, a page that is wider than its
+/// window.
+constexpr const char* kProbe = R"js(
+  {
+    const svg = document.querySelector('svg.pipeline');
+    const area = svg.getBoundingClientRect();
+    const texts = [...svg.querySelectorAll('text')].map((text) => text.getBoundingClientRect());
+    const over = texts.filter((a, i) => texts.some((b, k) => k < i &&
+        Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 &&
+        Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 4));
+    const out = [...svg.querySelectorAll('rect, text')].map((one) => one.getBoundingClientRect())
+        .filter((box) => box.left < area.left - 1 || box.right > area.right + 6 ||
+            box.bottom > area.bottom + 1);
+    const data = document.documentElement.dataset;
+    data.bars = svg.querySelectorAll('rect.f, rect.b').length;
+    data.over = over.length;
+    data.out = out.length;
+    data.wide = document.documentElement.scrollWidth > innerWidth;
+    data.rows = document.querySelectorAll('#stages tbody tr').length;
+  }
+)js";
+
+TEST(Pipeline, WritesAPageThatABrowserShows) {
+  const TemporaryDirectory folder;
+  const std::string page = folder / "page.html";
+  const Outcome outcome =
+      pipeline({"--stages", "4", "--balance", "planned", "--micro-batches", "8", "--out", page});
+  ASSERT_TRUE(succeeds(outcome));
+  EXPECT_TRUE(holds(outcome.out, {"wrote " + page + "; open it in a browser\n"}));
+  const std::string html = read_file(page);
+  EXPECT_TRUE(holds(html, {"<h1>4 stages by 1f1b: ", "percent of the step",
+                           "3 of 11 parts of the time would be bubble, 27", "1f1b (drawn)"}));
+  EXPECT_EQ(html.find("src=\"http"), std::string::npos);
+  for (const int width : {1200, 420}) {
+    const Opened opened = open_in_browser(page, kProbe, width);
+    if (!opened.could) GTEST_SKIP() << opened.why;
+    EXPECT_TRUE(holds(opened.dom, {"data-bars=\"64\"", "data-over=\"0\"", "data-out=\"0\"",
+                                   "data-wide=\"false\"", "data-rows=\"4\""}))
+        << width;
+    EXPECT_EQ(opened.dom.find("data-errors"), std::string::npos);
+  }
+}
+
+// scripts/stills draws them; they are planned, and so alike on any machine.
+TEST(Pipeline, DrawsThePicturesOfTheDocumentation) {
+  const TemporaryDirectory folder;
+  for (const char* schedule : {"naive", "gpipe", "1f1b"}) {
+    const std::string file = folder / (std::string(schedule) + ".svg");
+    ASSERT_TRUE(succeeds(
+        ringlet({"pipeline", "--model", "resnet18-cifar", "--stages", "4", "--micro-batches", "8",
+                 "--balance", "planned", "--pipeline", schedule, "--still", file})));
+    const auto picture = checkout(std::string("docs/pictures/pipeline-") + schedule + ".svg");
+    EXPECT_EQ(read_file(file), read_file(picture)) << "draw it anew with scripts/stills";
+  }
 }
 
 }  // namespace
