@@ -160,6 +160,25 @@ TEST(PipelineSchedules, RefuseNothingToDo) {
   EXPECT_EQ(refusal_of(1, 1), "none");
 }
 
+TEST(PipelineSchedules, HaveActionsThatAreReadAsTheyAreWritten) {
+  for (const std::string& schedule : pipeline_schedule_names()) {
+    for (const Program& program :
+         make_pipeline(parse_pipeline_schedule(schedule), 12, 13).programs) {
+      for (const Action& action : program) {
+        const auto read = action_of(text_of(action));
+        ASSERT_TRUE(read.has_value()) << text_of(action);
+        EXPECT_EQ(*read, action) << text_of(action);
+      }
+    }
+  }
+  for (const char* text :
+       {"", "F", "F-1", "F01", "F1 ", "f1", "B99999999999", "sync ", "send", "send a1",
+        "send a1 to", "send a1 to 0,", "send a1 to 0, receive", "send x1 to 0", "receive a1 to 0",
+        "receive g0 from 1, send a0 to 1", "receive g0 from 1 ", "move nothing"}) {
+    EXPECT_FALSE(action_of(text).has_value()) << text;
+  }
+}
+
 TEST(PipelineSchedules, AreKnownByName) {
   EXPECT_EQ(pipeline_schedule_names(), (std::vector<std::string>{"naive", "gpipe", "1f1b"}));
   for (const std::string& name : pipeline_schedule_names()) {

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <set>
+#include <system_error>
 
 namespace ringlet::train {
 
@@ -21,6 +23,39 @@ std::string text_of_move(const Move& move) {
   if (move.in) text += fmt::format("receive {} from {}", short_name(*move.in), move.in->peer);
   return text.empty() ? "move nothing" : text;
 }
+
+/// A text that is read word by word.
+class Words {
+ public:
+  explicit Words(std::string_view text) : rest_(text) {}
+
+  bool at_end() const { return rest_.empty(); }
+  bool take(std::string_view word) {
+    if (!rest_.starts_with(word)) return false;
+    rest_.remove_prefix(word.size());
+    return true;
+  }
+  std::optional<int> number() {
+    int value = 0;
+    const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value);
+    if (error != std::errc() || value < 0) return {};
+    rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
+    return value;
+  }
+  /// "a3 to 1"
+  std::optional<Message> message(std::string_view between) {
+    const bool is_activation = take("a");
+    if (!is_activation && !take("g")) return {};
+    const auto micro_batch = number();
+    if (!micro_batch || !take(between)) return {};
+    const auto peer = number();
+    if (!peer) return {};
+    return Message{*peer, is_activation ? Payload::activation : Payload::gradient, *micro_batch};
+  }
+
+ private:
+  std::string_view rest_;
+};
 
 /// The gradient that an action sends.
 const Message* gradient_sent(const Action& action) {
@@ -44,6 +79,29 @@ std::string text_of(const Action& action) {
   }
   if (const auto* move = std::get_if<Move>(&action)) return text_of_move(*move);
   return "sync";
+}
+
+std::optional<Action> action_of(std::string_view text) {
+  if (text == "sync") return Sync{};
+  Words words(text);
+  Action action;
+  if (words.take("F") || words.take("B")) {
+    const auto micro_batch = words.number();
+    if (!micro_batch) return {};
+    action = text.front() == 'F' ? Action(Forward{*micro_batch}) : Action(Backward{*micro_batch});
+  } else {
+    Move move;
+    if (words.take("send ")) {
+      if (!(move.out = words.message(" to "))) return {};
+      if (!words.at_end() && !words.take(", ")) return {};
+    }
+    if (words.take("receive ") && !(move.in = words.message(" from "))) return {};
+    if (!move.out && !move.in) return {};
+    action = move;
+  }
+  // What reads as an action may be written otherwise: "F03".
+  if (!words.at_end() || text_of(action) != text) return {};
+  return action;
 }
 
 std::string text_of(const Program& program) {
