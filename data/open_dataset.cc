@@ -9,6 +9,7 @@
 #include "data/folder_advice.h"
 #include "data/idx_dataset.h"
 #include "data/image_folder.h"
+#include "data/random_images.h"
 #include "data/record_dataset.h"
 #include "data/synthetic.h"
 #include "data/synthetic_faces.h"
@@ -36,13 +37,22 @@ const std::vector<NamedDataset>& named_datasets() {
        .help = "drawn pictures of C identities",
        .parameter = "C",
        .needs = DataNeeds::sizes,
+       .open =
+           [](const OpenOptions& o) {
+             SyntheticFacesOptions faces{.train = o.synthetic_train,
+                                         .test = o.synthetic_test,
+                                         .seed = o.synthetic_seed,
+                                         .stop_requested = o.stop_requested};
+             if (o.pictures.image_size > 0) faces.image_size = o.pictures.image_size;
+             return make_synthetic_faces(o.parameter, faces);
+           }},
+      {.name = kRandomImagesName,
+       .help = "random images of that shape",
+       .parameter = "CxHxW",
+       .needs = DataNeeds::sizes,
        .open = [](const OpenOptions& o) {
-         SyntheticFacesOptions faces{.train = o.synthetic_train,
-                                     .test = o.synthetic_test,
-                                     .seed = o.synthetic_seed,
-                                     .stop_requested = o.stop_requested};
-         if (o.pictures.image_size > 0) faces.image_size = o.pictures.image_size;
-         return make_synthetic_faces(o.parameter, faces);
+         return make_random_images(o.parameter, {o.synthetic_train, o.synthetic_test,
+                                                 o.synthetic_seed, o.stop_requested});
        }}};
   return known;
 }

@@ -29,10 +29,14 @@ class PerChannel {
   std::vector<float> values_;
 };
 
-/// The normalisation of each channel; one for all where neither number has more.
+/// The normalisation of each channel; one for all where their numbers are the same.
 inline std::vector<PixelScale> pixel_scales(const PerChannel& mean, const PerChannel& deviation) {
   std::vector<PixelScale> scales;
-  const std::size_t count = std::max(mean.values().size(), deviation.values().size());
+  const auto alike = [](std::span<const float> values) {
+    return std::ranges::all_of(values, [&](float value) { return value == values[0]; });
+  };
+  const bool one = alike(mean.values()) && alike(deviation.values());
+  const std::size_t count = one ? 1 : std::max(mean.values().size(), deviation.values().size());
   for (std::size_t c = 0; c < count; ++c) scales.emplace_back(mean[c], deviation[c]);
   return scales;
 }

@@ -89,7 +89,11 @@ void print_speed(const bench::TrainingSpeed& speed, const train::Execution& exec
 
 nlohmann::json as_json(const bench::TrainingSpeed& speed, const train::RunSetup& setup) {
   const train::Execution& execution = setup.options.execution;
+  const data::Dataset& images = *setup.data.train;
   return {{"model", setup.options.recipe.model},
+          {"data", setup.options.recipe.data},
+          {"image_shape", {images.channels(), images.height(), images.width()}},
+          {"train_images", images.size()},
           {"device", execution.devices.front().to_string()},
           {"graph", execution.graph && on_gpu(execution) && setup.ranks == 1},
           {"tf32", execution.tf32},
@@ -172,9 +176,22 @@ nlohmann::json tell_why(const train::TrainOptions& options, const data::Splits& 
   return step_gap_json(gap);
 }
 
+/// The options of `flags`. Of images that are generated there are as many as fill whole batches,
+/// where nobody says how many: an epoch's short last batch would have shapes of its own, for which
+/// libraries plan anew inside of the steps that are measured.
+train::TrainOptions resolve_bench(const RawFlags& flags) {
+  train::TrainOptions options = resolve(flags);
+  const std::int64_t batch = options.recipe.batch_size;
+  if (is_generated(options.recipe.data) && flags.given.count("synthetic_train") == 0 &&
+      batch <= options.synthetic_train) {
+    options.synthetic_train -= options.synthetic_train % batch;
+  }
+  return options;
+}
+
 int run(const BenchFlags& flags, const CLI::App& command) {
   note_stop_signals();
-  train::TrainOptions options = resolve(flags.train);
+  train::TrainOptions options = resolve_bench(flags.train);
   if (flags.why) require_several_replicas(options);
   Outputs outputs(command, flags.force);
   outputs.reads_data(options);
@@ -257,7 +274,7 @@ void add_bench_command(CLI::App& app, Action& action) {
   command->callback([flags, command, &action] {
     note_data_flags(*command, flags->train);
     action = {[=] { return run(*flags, *command); },
-              [flags] { return values_of(resolve(flags->train)); }};
+              [flags] { return values_of(resolve_bench(flags->train)); }};
   });
   add_bench_all_reduce_command(*bench, action);
 }

@@ -194,6 +194,33 @@ TEST(BenchTrain, TellsTheMeanBesideTheMedian) {
   EXPECT_NEAR(speed.at("samples_per_second").get<double>() * mean, 64, 1e-6);
 }
 
+/// How many images `bench train` made for batches of 300, by --json.
+std::int64_t images_of_bench(const Arguments& flags) {
+  const TemporaryDirectory folder;
+  const Outcome outcome =
+      ringlet(Arguments{"bench", "train", "--model", "mlp", "--batch-size", "300", "--warm-up", "1",
+                        "--steps", "1", "--json", folder / "speed.json"} +
+              flags);
+  EXPECT_TRUE(succeeds(outcome));
+  return parse_json(read_file(folder / "speed.json")).at("train_images");
+}
+
+TEST(BenchTrain, MakesImagesForWholeBatchesUnlessToldHowMany) {
+  EXPECT_EQ(images_of_bench({}), 19800);
+  EXPECT_EQ(images_of_bench({"--synthetic-train", "700"}), 700);
+}
+
+TEST(BenchTrain, TakesImagesOfAnyShape) {
+  const TemporaryDirectory folder;
+  ASSERT_TRUE(succeeds(ringlet({"bench", "train", "--model", "resnet20", "--data", "random:3x40x24",
+                                "--batch-size", "4", "--synthetic-train", "8", "--warm-up", "1",
+                                "--steps", "2", "--json", folder / "speed.json"})));
+  const json speed = parse_json(read_file(folder / "speed.json"));
+  EXPECT_EQ(speed.at("data"), "random:3x40x24");
+  EXPECT_EQ(speed.at("image_shape"), json({3, 40, 24}));
+  EXPECT_EQ(speed.at("train_images"), 8);
+}
+
 TEST(BenchTrain, TellsOfACudaDeviceBesideItsSpeed) {
   if (survey_cuda().devices.empty()) GTEST_SKIP() << "no GPU";
   const TemporaryDirectory folder;

@@ -143,9 +143,10 @@ TEST(FashionMnist, TheRealSet) {
 }
 
 TEST(OpenDataset, NamesTheChoices) {
-  EXPECT_TRUE(says(
-      message_of<DataError>([] { open_dataset("fashon-mnist"); }),
-      {"fashon-mnist", "fashion-mnist, synthetic, cifar-10, synthetic-faces:C or a directory"}));
+  EXPECT_TRUE(
+      says(message_of<DataError>([] { open_dataset("fashon-mnist"); }),
+           {"fashon-mnist",
+            "fashion-mnist, synthetic, cifar-10, synthetic-faces:C, random:CxHxW or a directory"}));
 }
 
 TEST(OpenDataset, OpensADirectoryAndTheSyntheticSet) {
@@ -168,9 +169,9 @@ TEST(OpenDataset, OpensASetOfTheCallersByName) {
   EXPECT_EQ(open_dataset("waves", {}, known).test, none);
   EXPECT_TRUE(is_dataset("waves", known));
   EXPECT_FALSE(is_dataset("waves"));
-  EXPECT_TRUE(
-      says(message_of<DataError>([&] { open_dataset("wave", {}, known); }),
-           {"fashion-mnist, synthetic, cifar-10, synthetic-faces:C, waves or a directory"}));
+  EXPECT_TRUE(says(
+      message_of<DataError>([&] { open_dataset("wave", {}, known); }),
+      {"fashion-mnist, synthetic, cifar-10, synthetic-faces:C, random:CxHxW, waves or a directory"}));
 }
 
 }  // namespace

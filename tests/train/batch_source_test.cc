@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "data/random_images.h"
 #include "tests/support/read_dataset.h"
 #include "tests/train/runs.h"
 
@@ -78,6 +79,14 @@ TEST_P(BatchSources, GiveTheSameBitsOfADataSetThatIsNotInMemory) {
 TEST_P(BatchSources, AreNotResidentWhereEachChannelHasItsNormalisation) {
   options_.loader.mean = data::PerChannel({0.1F, 0.2F});
   EXPECT_THROW(make_resident_batches(*device_, *dataset_, schedule, options_), ContractError);
+}
+
+TEST_P(BatchSources, AreResidentWhereTheChannelsAreNormalisedAlike) {
+  dataset_ = data::make_random_images("3x5x4", {.train = kSamples, .test = 1}).train;
+  options_.loader.mean = dataset_->mean();
+  options_.loader.deviation = dataset_->deviation();
+  const auto expected = read_all(*make_host_batches(dataset_, schedule, options_));
+  EXPECT_EQ(read_all(*make_resident_batches(*device_, *dataset_, schedule, options_)), expected);
 }
 
 TEST_P(BatchSources, AResidentOneTakesWhatWasAnnouncedAndSkipsWhatWasNotTaken) {

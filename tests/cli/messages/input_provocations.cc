@@ -243,6 +243,14 @@ std::vector<Provocation> provocations_by_inputs() {
        [](const Stage&) {
          return ringlet({"train", "--data", "synthetic-faces:2147483647", "--no-out"});
        }},
+      {1,
+       [](const Stage&) {
+         return ringlet({"train", "--data", "random:3x0x3", "--no-out"});
+       }},
+      {1,
+       [](const Stage&) {
+         return ringlet({"train", "--data", "random:65536x65536x65536", "--no-out"});
+       }},
       {2,  // before the message about their names, which it would end in else
        [](const Stage&) {
          return ringlet({"train", "--data", "synthetic-faces:1000000000", "--loss", "arcface",
