@@ -50,22 +50,26 @@ def captured(step, warm_up, images, labels):
     return replay
 
 
-def work(options, layout):
-    """The model, the shape of an image, and the optimiser's recipe."""
-    if options.model == "lenet-d2l":
-        return lenet(options.device), (1, 28, 28), {"lr": 0.2}
+def usual_shape(model_name):
+    side = 224 if model_name == "resnet18" else 32
+    return (1, 28, 28) if model_name == "lenet-d2l" else (3, side, side)
+
+
+def work(model_name, options, layout):
+    """The model, and the optimiser's recipe."""
+    if model_name == "lenet-d2l":
+        return lenet(options.device), {"lr": 0.2}
     import torch_steps  # which has its models from here
-    side = 224 if options.model == "resnet18" else 32
-    model = torch_steps.resnet(options.model, 10).to(options.device).to(memory_format=layout)
-    return model, (3, side, side), {"lr": 0.1, "momentum": 0.9, "weight_decay": 5e-4, "nesterov": True}
+    model = torch_steps.resnet(model_name, 10).to(options.device).to(memory_format=layout)
+    return model, {"lr": 0.1, "momentum": 0.9, "weight_decay": 5e-4, "nesterov": True}
 
 
-def measure(batch, precision, mode, layout, options):
+def measure(model_name, batch, shape, precision, mode, layout, options):
     device, tf32 = options.device, precision == "tf32"
     torch.backends.cuda.matmul.allow_tf32 = tf32
     torch.backends.cudnn.allow_tf32 = tf32
     torch.backends.cudnn.benchmark = True
-    model, shape, recipe = work(options, layout)
+    model, recipe = work(model_name, options, layout)
     criterion, optimizer = nn.CrossEntropyLoss(), torch.optim.SGD(model.parameters(), **recipe)
     scaler = torch.amp.GradScaler(device, enabled=precision == "f16")
     images = [torch.rand(batch, *shape, device=device).to(memory_format=layout) for _ in range(BATCHES_IN_TURN)]
@@ -115,27 +119,42 @@ def guarded(row, *arguments):
         return {**row, "error": f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"}
 
 
+def cases_of(text):
+    cases = []
+    for case in text.split(","):
+        model, batch, shape = case.split(":")
+        if model not in MODELS:
+            raise argparse.ArgumentTypeError(f"{model} is none of {', '.join(MODELS)}")
+        cases.append((model, int(batch), tuple(map(int, shape.split("x")))))
+    return cases
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--modes", default="eager,graph,compiled,compiled-graph", help="comma-separated [%(default)s]")
     parser.add_argument("--model", choices=MODELS, default="lenet-d2l")
+    parser.add_argument("--cases", type=cases_of, help="MODEL:BATCH:CxHxW, comma-separated, instead of --model and --batches")
     parser.add_argument("--precisions", help="comma-separated, of f32, tf32, bf16, f16 [the first three; all for ResNets]")
     parser.add_argument("--device", default="cuda", choices=("cuda", "cpu"))
     parser.add_argument("--batches", default="256,32,4096", help="comma-separated [%(default)s]")
     parser.add_argument("--warm-up", type=int, default=50)
-    parser.add_argument("--steps", type=int, default=300)
+    parser.add_argument("--steps", type=int, default=300, help="of each of five rounds, whose median counts [%(default)s]")
     options = parser.parse_args()
     precisions = options.precisions or ("f32,tf32,bf16" if options.model == "lenet-d2l" else "f32,tf32,bf16,f16")
+    shape = usual_shape(options.model)
+    rows = [(options.model, batch, shape, precision) for batch in map(int, options.batches.split(","))
+            for precision in precisions.split(",")]
+    if options.cases:  # a precision of all models before the next one
+        rows = [(*case, precision) for precision in precisions.split(",") for case in options.cases]
     for mode in options.modes.split(","):
-        for batch in map(int, options.batches.split(",")):
-            for precision in precisions.split(","):
-                row = {"who": f"torch {torch.__version__.split('+')[0]}", "mode": mode, "batch": batch,
-                       "precision": precision, "model": options.model}
-                layouts = {"nchw": torch.contiguous_format, "nhwc": torch.channels_last}
-                if options.model == "lenet-d2l":
-                    layouts.pop("nhwc")
-                print(json.dumps(faster([guarded({**row, "layout": name}, batch, precision, mode, layout, options)
-                                         for name, layout in layouts.items()])), flush=True)
+        for model, batch, shape, precision in rows:
+            row = {"who": f"torch {torch.__version__.split('+')[0]}", "mode": mode, "batch": batch, "precision": precision,
+                   "model": model, "image_shape": list(shape)}
+            layouts = {"nchw": torch.contiguous_format, "nhwc": torch.channels_last}
+            if model == "lenet-d2l":
+                layouts.pop("nhwc")
+            print(json.dumps(faster([guarded({**row, "layout": name}, model, batch, shape, precision, mode, layout, options)
+                                     for name, layout in layouts.items()])), flush=True)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ PARTS = [
     Part("nccl", nccl.check, usual=30, limit=120),
     Part("all-reduce", all_reduce.check, usual=30, limit=90),
     Part("resnets", resnets.check, usual=60, limit=240),
-    Part("torch-resnets", torch_peer.resnets, usual=60, limit=240),
+    Part("torch-resnets", torch_peer.resnets, usual=45, limit=240),
     # In calls of their own: each may take minutes.
     Part("races", tests.races, usual=65, limit=120, by_default=False),
     Part("memcheck", tests.sanitizer("memcheck"), usual=200, limit=540, by_default=False),

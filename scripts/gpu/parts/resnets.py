@@ -5,15 +5,16 @@ import json
 
 from gpu.process import Failed
 
-CASES = (("resnet18-cifar", 256), ("resnet18", 128))  # 3 x 32 x 32, 3 x 224 x 224
+CASES = (("resnet18-cifar", 256, "3x32x32", 2048), ("resnet18", 128, "3x224x224", 1024))  # batch, shape of an image, images: whole batches
+REHEARSED = (("resnet20", 8, "3x32x32", 16),)
 PRECISIONS = ("tf32", "bf16", "f32", "f16")
 LAYOUTS = ("auto", "nchw")  # auto: nhwc where tensor cores are used
 
 
 def cases(rehearsal):
     if rehearsal:
-        return [("resnet20", 8, precision, "auto") for precision in ("f32", "bf16")]
-    return [(model, batch, precision, layout) for layout in LAYOUTS for model, batch in CASES for precision in PRECISIONS
+        return [(*case, precision, "auto") for case in REHEARSED for precision in ("f32", "bf16")]
+    return [(*case, precision, layout) for layout in LAYOUTS for case in CASES for precision in PRECISIONS
             if layout == "auto" or precision == "tf32"]
 
 
@@ -21,20 +22,20 @@ def check(context):
     rows = context.figures["rows"] = []
     result = context.folder / "bench.json"
     steps = (1, 2) if context.rehearsal else (10, 40)
-    for model, batch, precision, layout in cases(context.rehearsal):
+    for model, batch, shape, images, precision, layout in cases(context.rehearsal):
         flags = ["--precision", precision, "--layout", layout]
         if context.rehearsal and precision == "bf16":
             flags.append("--emulate-precision")
         try:
-            context.run([context.program("ringlet"), "bench", "train", "--model", model, "--batch-size", batch, "--device",
-                         context.device, "--warm-up", steps[0], "--steps", steps[1], *flags, "--json", result, "--force"],
-                        context.seconds(60))
+            context.run([context.program("ringlet"), "bench", "train", "--model", model, "--data", "random:" + shape,
+                         "--synthetic-train", images, "--synthetic-test", 8, "--batch-size", batch, "--device", context.device,
+                         "--warm-up", steps[0], "--steps", steps[1], *flags, "--json", result, "--force"], context.seconds(60))
             figures = json.loads(result.read_text(encoding="utf-8"))
         except (Failed, KeyError, ValueError) as failure:
             context.red(f"{model} {precision} {layout}: {failure}")
             continue
-        rows.append({"who": "ringlet", "model": model, "batch": batch, "precision": precision, "mode": "graph",
-                     "layout": figures["layout"], "milliseconds": 1e3 * figures["median_seconds"],
+        rows.append({"who": "ringlet", "model": model, "batch": batch, "image_shape": figures["image_shape"],
+                     "precision": precision, "mode": "graph", "layout": figures["layout"], "milliseconds": 1e3 * figures["median_seconds"],
                      "samples_per_second": figures["samples_per_second"], "first_step_seconds": figures.get("first_step_seconds"),
                      "device_notes": figures.get("device_notes")})
         context.save()
