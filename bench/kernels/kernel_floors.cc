@@ -1,6 +1,8 @@
 // Compares each kernel that passes over memory with its floor: the time of an empty kernel, and
-// that of the bytes which it must move at the rate at which this device copies. Both are measured
-// first. cuDNN's pooling and softmax stand beside Ringlet's.
+// that of the bytes which it must move at the rate at which this device moves them. Both are
+// measured first. The rate is that of the faster one of two passes over a large tensor: the
+// device's own copy, which on some GPUs is far from what memory gives, and Ringlet's `scale`.
+// cuDNN's pooling and softmax stand beside Ringlet's; batch norm has its channels last.
 //
 //   kernel_floors --device cuda:0 --batch 256,4096 --json floors.json
 //
@@ -81,7 +83,8 @@ class Timer {
 
 /// What the floor is made of.
 struct Machine {
-  double bytes_per_second = 0;  ///< read and written, of a large copy
+  double bytes_per_second = 0;  ///< read and written, of the faster large pass
+  const char* pass = "";        ///< which that is: copy, scale
   double empty_seconds = 0;     ///< of a kernel that writes one number
 };
 
@@ -91,8 +94,9 @@ Machine measure_machine(Device& device, Timer& timer) {
   Stream& stream = device.compute();
   fill(stream, 1, from);
   const double copy_seconds = timer([&] { copy(stream, from, to); });
-  return {static_cast<double>(2 * from.view().bytes()) / copy_seconds,
-          timer([&] { fill(stream, 0, one); })};
+  const double scale_seconds = timer([&] { scale(stream, 0.5F, from, 0, to); });
+  return {static_cast<double>(2 * from.view().bytes()) / std::min(copy_seconds, scale_seconds),
+          copy_seconds <= scale_seconds ? "copy" : "scale", timer([&] { fill(stream, 0, one); })};
 }
 
 struct Row {
@@ -125,6 +129,7 @@ nlohmann::ordered_json to_json(const Device& device, const Machine& machine,
                                const std::vector<Row>& rows) {
   nlohmann::ordered_json json{{"device", device.id().to_string()},
                               {"copy_bytes_per_second", machine.bytes_per_second},
+                              {"pass", machine.pass},
                               {"empty_kernel_seconds", machine.empty_seconds},
                               {"rows", nlohmann::ordered_json::array()}};
   for (const Row& row : rows) {
@@ -143,8 +148,9 @@ void measure_all(DeviceId id, const std::vector<std::int64_t>& batches,
   const auto device = open_device(id);
   Timer timer(*device);
   const Machine machine = measure_machine(*device, timer);
-  fmt::print("{} copies {:.1f} GB/s (read and written); an empty kernel takes {:.2f} us\n\n",
-             id.to_string(), 1e-9 * machine.bytes_per_second, 1e6 * machine.empty_seconds);
+  fmt::print("{} moves {:.1f} GB/s (read and written, by {}); an empty kernel takes {:.2f} us\n\n",
+             id.to_string(), 1e-9 * machine.bytes_per_second, machine.pass,
+             1e6 * machine.empty_seconds);
   fmt::print("{:<42} {:>6} {:>10} {:>11} {:>11} {:>8}\n", "kernel", "batch", "MB", "us", "floor us",
              "x floor");
   std::vector<Row> rows;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "kernels/adamw.h"
+#include "kernels/batch_norm.h"
 #include "kernels/bias.h"
 #include "kernels/classify.h"
 #include "kernels/dropout.h"
@@ -39,6 +40,12 @@ void fill_with(Device& device, const View& view, F make) {
   for (T& value : values) value = make();
   copy_from_host(device.compute(), values.data(), view);
   device.compute().synchronize();
+}
+
+void fill_with_floats(Device& device, const View& view) {
+  fill_with<float>(device, view, [noise = Noise()]() mutable {
+    return static_cast<float>(noise.next()) * 0x1p-24F - 0.5F;
+  });
 }
 
 /// Builds the list. Each call is run once; its bytes are those that dispatch() counts.
@@ -105,6 +112,36 @@ void add_pooling(TensorStore& store, List& list, std::int64_t batch) {
   list.add("maximum pool backward", [=, &s] { max_pool2d_backward(s, {}, dy, winner, 0, dx); });
 }
 
+/// Forward and backward of a step, apart, with its ReLU; `sums, y and dz` is behind a residual.
+void add_batch_norm(TensorStore& store, List& list, std::int64_t batch, DType dtype) {
+  Stream& s = store.device().compute();
+  constexpr std::int64_t kChannels = 64, kSide = 32;
+  const Shape shape{batch, kChannels, kSide, kSide};
+  const Layout layout = store.device().id().kind == DeviceKind::cuda ? Layout::nhwc : Layout::nchw;
+  const auto activations = [&] { return store.activations(shape, dtype, layout); };
+  const View x = activations(), residual = activations(), y = activations();
+  const View dy = activations(), dz = activations(), dx = activations();
+  const View moments = store.floats({2, kChannels}), sums = store.floats({2, kChannels});
+  const View weight = store.floats({kChannels}), bias = store.floats({kChannels});
+  batch_norm_moments(s, x, moments);
+  const BatchNorm norm{.activation = Activation::relu,
+                       .count = static_cast<double>(x.count()) / kChannels,
+                       .x = x,
+                       .statistics = moments,
+                       .weight = weight,
+                       .bias = bias};
+  const std::string of = std::string(" (") + name_of(layout) + ", " + name_of(dtype) + ")";
+  list.add("batch norm moments" + of, [=, &s] { batch_norm_moments(s, x, moments); });
+  list.add("batch norm forward" + of, [=, &s] { batch_norm_forward(s, norm, {}, y); });
+  list.add("batch norm forward, residual" + of,
+           [=, &s] { batch_norm_forward(s, norm, residual, y); });
+  list.add("batch norm sums" + of,
+           [=, &s] { batch_norm_backward_sums(s, norm, {}, dy, {}, sums); });
+  list.add("batch norm sums, y and dz" + of,
+           [=, &s] { batch_norm_backward_sums(s, norm, y, dy, dz, sums); });
+  list.add("batch norm data" + of, [=, &s] { batch_norm_backward_data(s, norm, dy, sums, 0, dx); });
+}
+
 void add_loss(TensorStore& store, List& list, std::int64_t batch, std::int64_t classes) {
   Stream& s = store.device().compute();
   const View logits = store.floats({batch, classes}),
@@ -148,16 +185,27 @@ void add_update(TensorStore& store, List& list, std::int64_t parameters) {
 
 }  // namespace
 
-View TensorStore::tensor(const Shape& shape, DType dtype) {
-  tensors_.push_back(std::make_unique<Tensor>(device_, shape, dtype));
+View TensorStore::tensor(const Shape& shape, DType dtype, Layout layout) {
+  tensors_.push_back(std::make_unique<Tensor>(device_, shape, dtype, layout));
   return tensors_.back()->view();
 }
 
 View TensorStore::floats(const Shape& shape) {
   const View view = tensor(shape, DType::f32);
-  fill_with<float>(device_, view, [noise = Noise()]() mutable {
-    return static_cast<float>(noise.next()) * 0x1p-24F - 0.5F;
-  });
+  fill_with_floats(device_, view);
+  return view;
+}
+
+View TensorStore::activations(const Shape& shape, DType dtype, Layout layout) {
+  const View view = tensor(shape, dtype, layout);
+  if (dtype == DType::f32) {
+    fill_with_floats(device_, view);
+    return view;
+  }
+  const Tensor exact(device_, shape, DType::f32, layout);
+  fill_with_floats(device_, exact);
+  cast(device_.compute(), exact, view);
+  device_.compute().synchronize();
   return view;
 }
 
@@ -182,6 +230,10 @@ std::vector<MemoryKernel> memory_kernels(TensorStore& store, std::int64_t batch)
   add_inputs(store, list, batch);
   add_elementwise(store, list, batch);
   add_pooling(store, list, batch);
+  if (batch <= kMostNormed) {
+    add_batch_norm(store, list, batch, DType::f32);
+    add_batch_norm(store, list, batch, DType::bf16);
+  }
   add_loss(store, list, batch, 10);
   add_loss(store, list, batch, 1000);
   add_update(store, list, 129'068);     // LeNet

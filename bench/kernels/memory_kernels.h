@@ -27,19 +27,25 @@ class TensorStore {
   Device& device() const { return device_; }
   /// f32 numbers in [-0.5, 0.5) that differ from element to element.
   View floats(const Shape& shape);
+  /// The same as an activation of f32 or bf16, in this layout.
+  View activations(const Shape& shape, DType dtype, Layout layout);
   /// i32 numbers in [0, `below`).
   View integers(const Shape& shape, std::int32_t below);
   /// u8, any.
   View bytes(const Shape& shape);
 
  private:
-  View tensor(const Shape& shape, DType dtype);
+  View tensor(const Shape& shape, DType dtype, Layout layout = Layout::nchw);
 
   Device& device_;
   std::vector<std::unique_ptr<Tensor>> tensors_;
 };
 
-/// Ringlet's own kernels. `batch`: samples, at least 1.
+/// Samples up to which batch norm is timed: the host makes its inputs, and of 4096 they have 10 GB.
+inline constexpr std::int64_t kMostNormed = 256;
+
+/// Ringlet's own kernels. `batch`: samples, at least 1. Those of batch norm are of images of
+/// 64 x 32 x 32 in f32 and in bf16: nhwc on GPUs, on CPUs nchw.
 std::vector<MemoryKernel> memory_kernels(TensorStore& store, std::int64_t batch);
 
 /// What cuDNN offers for the same work, named "... (cuDNN)": pooling and softmax. Empty where this
