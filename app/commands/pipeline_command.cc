@@ -214,12 +214,45 @@ void write_files(const PipelineFlags& flags, const Planned& planned) {
   }
 }
 
+void say_where(const PipelineFlags& flags) {
+  if (flags.out.empty()) return;
+  fmt::print("wrote {}; open it in a browser\n", on_one_line(flags.out.string()));
+}
+
+/// A step of a run.
+int show_trace(const PipelineFlags& flags) {
+  const report::TracedPipeline run = report::read_pipeline(flags.from);
+  const int steps = static_cast<int>(run.steps.size());
+  if (flags.step >= steps) {
+    throw UsageError(fmt::format("--step {}: the trace has {} step{}, which count from 0",
+                                 flags.step, steps, steps == 1 ? "" : "s"));
+  }
+  const int step = flags.step < 0 ? run.typical_step() : flags.step;
+  const std::string source = on_one_line(flags.from.string());
+  if (run.left_out > 0) {
+    print_warning(fmt::format("{} was full: steps at its end are missing", source));
+  }
+  fmt::print("{}\n\n{}\n{}\n", source, to_text(traced_table(run, step)), in_words(run, step));
+  if (!flags.json.empty()) {
+    write_file_atomically(flags.json, to_json(run, step).dump(2) + "\n");
+  }
+  if (!flags.out.empty()) write_file_atomically(flags.out, traced_page(run, step, source));
+  if (!flags.still.empty()) {
+    write_file_atomically(flags.still,
+                          report::pipeline_still(timeline_of(run, step, in_words(run, step))));
+  }
+  say_where(flags);
+  return 0;
+}
+
 int run_pipeline(const PipelineFlags& flags, const CLI::App& command) {
   const train::TrainOptions options = resolve(flags.train);
   Outputs outputs(command, flags.force);
+  outputs.reads("--from", flags.from);
   outputs.writes("--json", flags.json);
   outputs.writes("--out", flags.out);
   outputs.writes("--still", flags.still);
+  if (!flags.from.empty()) return show_trace(flags);
   if (flags.link > 0 && !flags.measures) {
     throw UsageError("--link counts in seconds, and --balance planned knows none; leave one out");
   }
@@ -230,9 +263,7 @@ int run_pipeline(const PipelineFlags& flags, const CLI::App& command) {
   write_files(flags, planned);
   if (!planned.fits()) throw Error(planned.memory + "; take more stages or a smaller batch");
   if (!planned.memory.empty()) fmt::print("{}\n", planned.memory);
-  if (!flags.out.empty()) {
-    fmt::print("wrote {}; open it in a browser\n", on_one_line(flags.out.string()));
-  }
+  say_where(flags);
   return 0;
 }
 

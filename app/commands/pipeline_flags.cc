@@ -119,6 +119,27 @@ std::vector<DeviceId> written_devices(const nn::Stages& stages, int replicas) {
   return devices;
 }
 
+/// A trace says itself what was cut and how.
+void add_trace_flags(CLI::App& command, PipelineFlags& flags) {
+  CLI::Option* from =
+      command
+          .add_option("--from", flags.from,
+                      "show a step of a run, from its trace, in place of a forecast")
+          ->type_name("TRACE")
+          ->group(kPipelineFiles);
+  for (const char* flag :
+       {"--model", "--image", "--classes", "--batch-size", "--optimizer", "--precision", "--stages",
+        "--micro-batches", "--pipeline", "--balance", "--replicas", "--device", "--threads",
+        "--layout", "--memory", "--link"}) {
+    from->excludes(command.get_option(flag));
+  }
+  command.add_option("--step", flags.step, "of the trace, from 0 [one of middle length]")
+      ->check(whole_number(0))
+      ->needs(from)
+      ->type_name("N")
+      ->group(kPipelineFiles);
+}
+
 }  // namespace
 
 void add_pipeline_flags(CLI::App& command, PipelineFlags& flags) {
@@ -188,6 +209,7 @@ void add_pipeline_flags(CLI::App& command, PipelineFlags& flags) {
                             .value_name = "FILE"}),
              train::option("still", &PipelineFlags::still,
                            {.help = "write the timeline alone (SVG)", .value_name = "FILE"})});
+  add_trace_flags(command, flags);
   add_force_flag(command, flags.force)->group(kPipelineFiles);
 }
 

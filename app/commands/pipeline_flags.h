@@ -21,8 +21,10 @@ struct PipelineFlags {
   int micro_batches = 0;
   train::PipelineSchedule schedule = train::PipelineSchedule::one_f_one_b;
   bool measures = true;
-  std::int64_t memory = 0;  ///< bytes of a device
-  double link = 0;          ///< bytes a second
+  std::int64_t memory = 0;       ///< bytes of a device
+  double link = 0;               ///< bytes a second
+  std::filesystem::path from{};  ///< a trace
+  int step = -1;                 ///< of it; -1: a typical one
   std::filesystem::path json{}, out{}, still{};
   bool force = false;
 };

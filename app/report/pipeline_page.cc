@@ -16,18 +16,6 @@ namespace {
 
 using train::Forecast;
 
-Html table_of(const train::StageTable& table, const char* id) {
-  Html html = markup("<div class=\"scroll\"><table class=\"wide\" id=\"{}\"><thead><tr>", id);
-  for (const std::string& head : table.heads) print(html, "<th>{}</th>", head);
-  html += "</tr></thead><tbody>\n";
-  for (const auto& row : table.rows) {
-    html += "<tr>";
-    for (const std::string& cell : row) print(html, "<td>{}</td>", cell);
-    html += "</tr>\n";
-  }
-  return html + "</tbody></table></div>\n";
-}
-
 /// "2,590", "25.9"
 std::string milliseconds(double seconds) {
   const double ms = 1e3 * seconds;
@@ -143,6 +131,18 @@ Html facts_of(const Forecast& forecast) {
 
 }  // namespace
 
+Html html_of(const train::StageTable& table, const char* id) {
+  Html html = markup("<div class=\"scroll\"><table class=\"wide\" id=\"{}\"><thead><tr>", id);
+  for (const std::string& head : table.heads) print(html, "<th>{}</th>", head);
+  html += "</tr></thead><tbody>\n";
+  for (const auto& row : table.rows) {
+    html += "<tr>";
+    for (const std::string& cell : row) print(html, "<td>{}</td>", cell);
+    html += "</tr>\n";
+  }
+  return html + "</tbody></table></div>\n";
+}
+
 PipelineTimeline timeline_of(const Forecast& forecast, const std::string& title) {
   PipelineTimeline timeline{.step = forecast.step, .in_seconds = forecast.measured, .title = title};
   for (const train::StageRow& row : forecast.stages) timeline.layers.push_back(row.layers);
@@ -162,14 +162,14 @@ std::string pipeline_page(const Forecast& forecast, const std::string& what,
   body += timeline_legend() + timeline_of(timeline_of(forecast, title));
   print(body, "<p class=\"prose\">{}</p>\n", in_plain_words(forecast));
   body +=
-      "<h2>The stages</h2>\n" + table_of(stage_table(forecast.stages, forecast.measured), "stages");
+      "<h2>The stages</h2>\n" + html_of(stage_table(forecast.stages, forecast.measured), "stages");
   if (!memory.empty()) {
     std::string sentence = memory + ".";
     sentence.front() =
         static_cast<char>(std::toupper(static_cast<unsigned char>(sentence.front())));
     print(body, "<p class=\"note\">{}</p>\n", sentence);
   }
-  body += "<h2>By each schedule</h2>\n" + table_of(schedules_of(forecast), "schedules");
+  body += "<h2>By each schedule</h2>\n" + html_of(schedules_of(forecast), "schedules");
   print(body, "<footer>Made by ringlet {} pipeline.</footer>\n", train::kVersion);
   return page_of("A pipeline (Ringlet)", body, {.style = kPipelineStyle});
 }

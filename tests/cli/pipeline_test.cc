@@ -111,6 +111,51 @@ TEST(Pipeline, WritesAPageThatABrowserShows) {
   }
 }
 
+/// Two stages by naive, a step of two micro-batches.
+std::string traced_step() {
+  std::string events;
+  const auto add = [&](const std::string& name, int begin, int duration, int rank) {
+    events += (events.empty() ? "" : ",\n") + std::string(R"({"name":")") + name +
+              R"(","cat":"pipeline","ph":"X","ts":)" + std::to_string(begin) + R"(,"dur":)" +
+              std::to_string(duration) + R"(,"pid":)" + std::to_string(rank) + R"(,"tid":1})";
+  };
+  for (int k = 0; k < 2; ++k) {
+    const std::string number = std::to_string(k);
+    const int begin = 1000 * k;
+    add("F" + number, begin, 200, 0);
+    add("send a" + number + " to 1", begin + 200, 20, 0);
+    add("receive g" + number + " from 1", begin + 220, 500, 0);
+    add("B" + number, begin + 720, 280, 0);
+    add("receive a" + number + " from 0", begin - (k > 0 ? 280 : 0), 220 + (k > 0 ? 280 : 0), 1);
+    add("F" + number, begin + 220, 200, 1);
+    add("B" + number, begin + 420, 280, 1);
+    add("send g" + number + " to 0", begin + 700, 20, 1);
+  }
+  add("sync", 2000, 50, 0);
+  add("sync", 1720, 50, 1);
+  return R"({"traceEvents":[)" + events + "]}";
+}
+
+TEST(Pipeline, ShowsAStepOfARun) {
+  const TemporaryDirectory folder;
+  const std::string trace = folder / "t.json", page = folder / "page.html",
+                    json = folder / "steps.json";
+  write_file(trace, traced_step());
+  const Outcome outcome = ringlet(
+      {"pipeline", "--from", trace, "--out", page, "--json", json, "--still", folder / "step.svg"});
+  ASSERT_TRUE(succeeds(outcome));
+  EXPECT_TRUE(holds(outcome.out, {"stage  rank  ms F / B", "step 0 of 1, 2 micro-batches: 2.05 ms",
+                                  "wrote " + page}));
+  EXPECT_TRUE(holds(read_file(page), {"2 stages of a run: a step of 2.05 ms"}));
+  EXPECT_TRUE(holds(read_file(folder / "step.svg"), {"step 0 of 1, 2 micro-batches"}));
+  const nlohmann::json told = json_or_discarded(read_file(json));
+  EXPECT_NEAR(told.at("stages")[1].at("busy_seconds").get<double>(), 960e-6, 1e-9);
+  EXPECT_TRUE(fails_with(2, ringlet({"pipeline", "--from", trace, "--step", "1"}),
+                         {"--step 1: the trace has 1 step, which count from 0"}));
+  EXPECT_TRUE(fails_with(2, ringlet({"pipeline", "--from", trace, "--stages", "2"}),
+                         {"--from", "--stages"}));
+}
+
 // scripts/stills draws them; they are planned, and so alike on any machine.
 TEST(Pipeline, DrawsThePicturesOfTheDocumentation) {
   const TemporaryDirectory folder;

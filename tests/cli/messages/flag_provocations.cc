@@ -38,6 +38,15 @@ Provocation simulate(const Arguments& flags) {
 Provocation simulate_with_costs(const Arguments& flags) {
   return simulate(Arguments{"--alpha", "5us", "--beta", "50G"} + flags);
 }
+/// Rank 0's actions of a pipeline.
+std::string traced(const std::vector<std::string>& actions) {
+  std::string events;
+  for (const std::string& action : actions) {
+    events += (events.empty() ? "" : ",") + std::string(R"({"name":")") + action +
+              R"(","cat":"pipeline","ph":"X","ts":0,"dur":1,"pid":0,"tid":1})";
+  }
+  return R"({"traceEvents":[)" + events + "]}";
+}
 /// Of a small model.
 Provocation pipeline(const Arguments& flags) {
   return {
@@ -263,6 +272,28 @@ std::vector<Provocation> provocations_by_flags() {
       pipeline({"--replicas", "2", "--stages", "conv1..pool1=cpu:0,conv2..fc2=cpu:1"}),
       pipeline({"--stages", "conv1..pool1=cpu:0,conv2..fc2=cuda:1"}),
       pipeline({"--stages", "conv1..pool1=cuda:3-1,conv2..fc2=cuda:1"}),
+      {2,
+       [](const Stage& stage) {
+         return ringlet({"pipeline", "--from", stage.file("step", traced({"F0", "B0", "sync"})),
+                         "--step", "3"});
+       }},
+      {1,
+       [](const Stage& stage) {
+         return ringlet({"pipeline", "--from", stage.file("none", traced({}))});
+       }},
+      {1,
+       [](const Stage& stage) {
+         return ringlet({"pipeline", "--from", stage.file("half", traced({"F0"}))});
+       }},
+      {1,
+       [](const Stage& stage) {
+         return ringlet({"pipeline", "--from", stage.file("other", traced({"G0"}))});
+       }},
+      {1,
+       [](const Stage& stage) {
+         return ringlet(
+             {"pipeline", "--from", stage.file("first", traced({"F0", "send a0 to 1", "sync"}))});
+       }},
       pipeline({"--memory", "1K"}),
       {1,
        [](const Stage&) {
