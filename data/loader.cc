@@ -32,6 +32,7 @@ void check_options(const LoaderOptions& options, const Dataset& set) {
     fail("no memory holds a batch of " + std::to_string(options.max_batch) + " samples");
   }
   if (options.depth != 0 && options.depth < 2) fail("depth must be 0, or at least 2");
+  if (options.held < 1) fail("held must be at least 1");
   if (options.workers < 0 || options.workers > LoaderOptions::kMostWorkers) {
     fail("LoaderOptions::workers is " + std::to_string(options.workers) + "; give 0 to " +
          std::to_string(LoaderOptions::kMostWorkers));
@@ -52,17 +53,17 @@ void check_options(const LoaderOptions& options, const Dataset& set) {
 
 /// Batches of memory.
 std::size_t batches_of(const LoaderOptions& options, bool reads) {
-  if (options.depth == 0 || options.workers == 0) return 1;
-  const auto depth = static_cast<std::size_t>(options.depth);
+  if (options.depth == 0 || options.workers == 0) return static_cast<std::size_t>(options.held);
+  const auto depth = static_cast<std::size_t>(options.depth) + options.held - 1;
   if (!reads || options.workers == 1) return depth;
   const std::int64_t ahead = 2 * std::int64_t{options.workers};  // samples, so that none idles
-  return std::max(depth, static_cast<std::size_t>(2 + ahead / options.max_batch));
+  return std::max(depth, static_cast<std::size_t>(1 + options.held + ahead / options.max_batch));
 }
 
 }  // namespace
 
 /// A ring of batches between one producer, the loader's thread, and one consumer, the caller of
-/// next(). The consumer holds the batch at `taken_ - 1` until it asks for the next one.
+/// next(). The consumer holds the latest LoaderOptions::held of those before `taken_`.
 class Loader::Impl {
  public:
   Impl(std::shared_ptr<const Dataset> dataset, const Sampler& sampler, BatchSchedule schedule,
@@ -71,7 +72,8 @@ class Loader::Impl {
         schedule_(std::move(schedule)),
         writer_(*dataset_, sampler, options),
         memory_(allocator, writer_, options.max_batch, batches_of(options, writer_.reads())),
-        threaded_(options.depth != 0 && options.workers != 0) {
+        threaded_(options.depth != 0 && options.workers != 0),
+        most_held_(options.held) {
     if (threaded_ && options.workers > 1 && writer_.reads()) {
       workers_.emplace(schedule_, writer_, memory_, options);
     } else if (threaded_) {
@@ -128,20 +130,20 @@ class Loader::Impl {
 
   const Batch* take() {
     std::unique_lock lock(mutex_);
-    holding_ = false;  // the former batch may be overwritten now
+    held_ = std::min(held_, most_held_ - 1);  // the oldest one may be overwritten now
     changed_.notify_all();
     changed_.wait(lock, [this] { return taken_ < prepared_ || ended_; });
     if (taken_ == prepared_) {
       if (error_) std::rethrow_exception(error_);
       return nullptr;
     }
-    holding_ = true;
+    ++held_;
     return &slot(taken_++);
   }
 
   std::exception_ptr look_ahead(std::int64_t batches) {
     std::unique_lock lock(mutex_);
-    const std::int64_t room = static_cast<std::int64_t>(memory_.count()) - (holding_ ? 1 : 0);
+    const std::int64_t room = static_cast<std::int64_t>(memory_.count()) - held_;
     const std::int64_t reach = taken_ + std::min(batches, room);
     changed_.wait(lock, [this, reach] { return prepared_ >= reach || ended_; });
     return prepared_ < reach ? error_ : nullptr;
@@ -163,7 +165,7 @@ class Loader::Impl {
   bool wait_for_room() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] {
-      const std::int64_t in_use = prepared_ - taken_ + (holding_ ? 1 : 0);
+      const std::int64_t in_use = prepared_ - taken_ + held_;
       return stopping_ || in_use < static_cast<std::int64_t>(memory_.count());
     });
     return !stopping_;
@@ -180,12 +182,13 @@ class Loader::Impl {
   BatchWriter writer_;
   BatchMemory memory_;
   const bool threaded_;
+  const std::int64_t most_held_;
 
   std::mutex mutex_;
   std::condition_variable changed_;
   std::int64_t prepared_ = 0;  // batches that the producer has finished
   std::int64_t taken_ = 0;     // batches that the consumer has been given
-  bool holding_ = false;       // the consumer still uses batch taken_ - 1
+  std::int64_t held_ = 0;      // those before taken_ that the consumer still uses
   bool stopping_ = false;
   bool ended_ = false;
   std::exception_ptr error_;  // written before ended_, read after it

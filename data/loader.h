@@ -5,7 +5,7 @@
 //
 // The caller says which samples are in which batch, since it knows ranks, shards and micro-batches:
 // it gives a schedule, a pure function of k = 0, 1, 2, ... The loader owns `depth` batches of
-// memory, got from the allocator once, and fills them in turn. Nothing is allocated after
+// memory, and more where several are held, got from the allocator once, and fills them in turn. Nothing is allocated after
 // construction. An error of the thread is rethrown by next(). The destructor stops the thread at
 // once.
 #pragma once
@@ -61,7 +61,10 @@ struct LoaderOptions {
   PerChannel deviation = 1;    ///< of pixels / 255, > 0
   std::int64_t max_batch = 0;  ///< the largest request, > 0
   int depth = 3;  ///< batches of memory, >= 2: one in use, the others ahead. 0: no thread; next()
-                  ///< prepares the batch itself, in memory for one
+                  ///< prepares the batch itself, in memory for those that are held
+  /// The latest batches that next() gave, which all stay valid; at least 1. Each beyond the first
+  /// is memory for one batch more.
+  int held = 1;
   /// Threads that read samples, where they have to be read (data/loader_workers.h). 0: none, as
   /// depth 0 says; at most kMostWorkers. More batches than `depth` are under way where many workers
   /// would have nothing to do.
@@ -82,8 +85,8 @@ class Loader {
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
-  /// The next batch in the schedule's order, valid until the following call; null at its end.
-  /// Rethrows the thread's error, and throws DataError for a request that the data set or max_batch
+  /// The next batch in the schedule's order, valid until the LoaderOptions::held-th call from here;
+  /// null at its end. Rethrows the thread's error, and throws DataError for a request that the data set or max_batch
   /// cannot meet.
   const Batch* next();
 

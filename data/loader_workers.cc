@@ -7,7 +7,11 @@ namespace ringlet::data {
 
 LoaderWorkers::LoaderWorkers(const BatchSchedule& schedule, const BatchWriter& writer,
                              BatchMemory& memory, const LoaderOptions& options)
-    : schedule_(schedule), writer_(writer), memory_(memory), slots_(memory.count()) {
+    : schedule_(schedule),
+      writer_(writer),
+      memory_(memory),
+      slots_(memory.count()),
+      most_held_(options.held) {
   const auto samples = static_cast<std::size_t>(options.max_batch);
   constexpr auto kBlock = static_cast<std::size_t>(BatchWriter::kBlock);
   for (Slot& slot : slots_) {
@@ -34,20 +38,20 @@ void LoaderWorkers::stop() {
 
 const Batch* LoaderWorkers::next() {
   std::unique_lock lock(mutex_);
-  holding_ = false;  // the former batch may be overwritten now
+  held_ = std::min(held_, most_held_ - 1);  // the oldest one may be overwritten now
   room_.notify_all();
   ready_.wait(lock, [this] { return taken_ < prepared_ || prepared_ == end_; });
   if (taken_ == prepared_) {
     if (error_) std::rethrow_exception(error_);
     return nullptr;
   }
-  holding_ = true;
+  ++held_;
   return &memory_[taken_++];
 }
 
 std::exception_ptr LoaderWorkers::failure_within(std::int64_t batches) {
   std::unique_lock lock(mutex_);
-  const std::int64_t room = std::ssize(slots_) - (holding_ ? 1 : 0);
+  const std::int64_t room = std::ssize(slots_) - held_;
   const std::int64_t reach = taken_ + std::min(batches, room);
   ready_.wait(lock, [this, reach] { return prepared_ >= reach || prepared_ == end_; });
   return prepared_ < reach ? error_ : nullptr;
@@ -66,7 +70,7 @@ void LoaderWorkers::work() {
 }
 
 bool LoaderWorkers::has_room() const {
-  const std::int64_t in_use = begun_ - taken_ + (holding_ ? 1 : 0);
+  const std::int64_t in_use = begun_ - taken_ + held_;
   return in_use < static_cast<std::int64_t>(slots_.size());
 }
 

@@ -71,13 +71,14 @@ class LoaderWorkers {
   const BatchWriter& writer_;
   BatchMemory& memory_;
   std::vector<Slot> slots_;
+  const std::int64_t most_held_;
 
   std::mutex mutex_;
   std::condition_variable room_, ready_;
   std::int64_t begun_ = 0;     // batches that the schedule was asked for
   std::int64_t prepared_ = 0;  // whole ones, from the first on
   std::int64_t taken_ = 0;     // batches that the consumer has been given
-  bool holding_ = false;       // the consumer still uses batch taken_ - 1
+  std::int64_t held_ = 0;      // those before taken_ that the consumer still uses
   bool stopping_ = false;
   std::int64_t end_ = kNever;  // the first request that is none, or failed
   std::exception_ptr error_;   // of that request

@@ -76,6 +76,32 @@ TEST_P(BatchSources, GiveTheSameBitsOfADataSetThatIsNotInMemory) {
   EXPECT_THROW(make_resident_batches(*device_, *read, schedule, options_), ContractError);
 }
 
+TEST_P(BatchSources, LeaveBatchesAloneWhileTheyAreHeld) {
+  const auto read = std::make_shared<const testing::ReadDataset>(dataset_);
+  const auto expected = read_all(*make_host_batches(dataset_, schedule, options_));
+  options_.held = 3;
+  const auto expect_held = [&](const std::unique_ptr<BatchSource>& source, const char* which) {
+    std::vector<const data::Batch*> batches;
+    while (const data::Batch* batch = source->next()) {
+      batches.push_back(batch);
+      EXPECT_EQ(source->failure_within(8), nullptr);  // all that there is memory for is prepared
+      const std::size_t first = batches.size() < 3 ? 0 : batches.size() - 3;
+      for (std::size_t i = first; i < batches.size(); ++i) {
+        EXPECT_EQ(content(*batches[i], GetParam().layout, dataset_->pixels()), expected[i])
+            << which << ", batch " << i << " when " << batches.size() << " were given";
+      }
+    }
+    EXPECT_EQ(batches.size(), expected.size());
+  };
+  expect_held(make_host_batches(dataset_, schedule, options_), "host");
+  expect_held(make_resident_batches(*device_, *dataset_, schedule, options_), "resident");
+  expect_held(make_streamed_batches(*device_, dataset_, schedule, options_), "streamed");
+  options_.loader.workers = 3;
+  expect_held(make_host_batches(read, schedule, options_), "workers");
+  options_.loader.depth = 0;
+  expect_held(make_host_batches(dataset_, schedule, options_), "prepared by next()");
+}
+
 TEST_P(BatchSources, AreNotResidentWhereEachChannelHasItsNormalisation) {
   options_.loader.mean = data::PerChannel({0.1F, 0.2F});
   EXPECT_THROW(make_resident_batches(*device_, *dataset_, schedule, options_), ContractError);

@@ -59,23 +59,23 @@ Driven drive(const TrainOptions& options, const data::Splits& data, int ranks, i
                     .world_statistics = options.recipe.batch_norm == BatchStatistics::world});
     step.replica().parameters().initialize(options.recipe.seed);
     step.broadcast_state();
-    std::vector<std::unique_ptr<BatchSource>> sources;  // of each unit: its batch stays
-    for (std::int64_t unit = 0; unit < units; ++unit) {
-      const data::BatchSchedule schedule =
-          [&partition, rank, unit](std::int64_t k) -> std::optional<data::BatchRequest> {
-        if (k >= kStepsAhead) return {};
-        return partition.unit(k, rank, unit);
-      };
-      sources.push_back(make_batch_source(device, data.train, schedule,
-                                          {setup.loader, options.recipe.seed, true}));
-    }
+    const data::BatchSchedule schedule =
+        [&partition, rank, units](std::int64_t k) -> std::optional<data::BatchRequest> {
+      if (k >= kStepsAhead * units) return {};
+      return partition.unit(k / units, rank, k % units);
+    };
+    const auto source = make_batch_source(device, data.train, schedule,
+                                          {.loader = setup.loader,
+                                           .seed = options.recipe.seed,
+                                           .per_step = units,
+                                           .held = setup.replica.passes});
     for (std::int64_t k = 0; k < kStepsAhead; ++k) {
       step.begin(setup.schedule.at(k), partition.step_range(k).size(),
                  partition.rank_range(k, rank).size(), false);
       std::int64_t begun = 0;
       for (std::int64_t unit = 0; unit < units; ++unit) {
         for (; begun < std::min(units, unit + setup.replica.passes); ++begun) {
-          const data::Batch& batch = *sources[static_cast<std::size_t>(begun)]->next();
+          const data::Batch& batch = *source->next();
           const MicroBatch micro = micro_batch(partition, k, begun, units);
           if (held == 0) {
             step.add(batch, micro);

@@ -1,7 +1,6 @@
 #include "train/batches/batch_source.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 #include <vector>
 
@@ -39,6 +38,13 @@ bool can_be_resident(const data::Dataset& dataset, const data::LoaderOptions& op
   return !dataset.images().empty() && dataset.fields().empty() &&
          options.augment.kind == data::Augment::none &&
          data::pixel_scales(options.mean, options.deviation).size() == 1;
+}
+
+/// The loader hands out what is trained on.
+data::LoaderOptions held_by(const BatchOptions& options) {
+  data::LoaderOptions loader = options.loader;
+  loader.held = options.held;
+  return loader;
 }
 
 /// Device memory for a batch of up to `max_batch` samples.
@@ -80,7 +86,7 @@ class HostBatches final : public BatchSource {
  public:
   HostBatches(const std::shared_ptr<const data::Dataset>& dataset, data::BatchSchedule schedule,
               const BatchOptions& options)
-      : loader_(dataset, sampler_of(*dataset, options), std::move(schedule), options.loader) {}
+      : loader_(dataset, sampler_of(*dataset, options), std::move(schedule), held_by(options)) {}
   const data::Batch* next() override { return loader_.next(); }
   std::exception_ptr failure_within(std::int64_t batches) override {
     return loader_.failure_within(batches);
@@ -99,41 +105,35 @@ class ResidentBatches final : public BatchSource {
         spec_{sampler_of(dataset, options), {options.loader.mean[0], options.loader.deviation[0]}},
         images_(device, images_shape(dataset, dataset.size()), DType::u8),
         targets_(device, {dataset.size()}, DType::i32),
-        memory_(device, dataset, options.loader),
         positions_(device, {options.per_step * kPositionBytes}, DType::u8),
         host_positions_(static_cast<std::size_t>(options.per_step)),
         uploader_(device, options.per_step * kPositionBytes) {
     requests_.reserve(host_positions_.size());
+    require(options.held > 0, "BatchOptions::held", "is at least 1");
+    for (int i = 0; i < options.held; ++i) memories_.emplace_back(device, dataset, options.loader);
+    batches_.resize(memories_.size());
     copy_from_host(device.compute(), dataset.images().data(), images_);
     copy_from_host(device.compute(), dataset.targets().data(), targets_);
   }
 
   void begin_step(std::int64_t count) override {
-    requests_.clear();
-    taken_ = 0;
-    for (std::int64_t i = 0; i < count; ++i) {
-      const auto request = schedule_(scheduled_);
-      if (!request) break;
-      ++scheduled_;
-      host_positions_[requests_.size()] = {request->epoch, request->begin};
-      requests_.push_back(*request);
-    }
-    if (requests_.empty()) return;
-    const auto bytes = static_cast<std::int64_t>(requests_.size()) * kPositionBytes;
-    uploader_.upload(device_.compute(), host_positions_.data(), positions_.view().slice(0, bytes));
+    announce(count);
+    turn_ = 0;
   }
 
-  void repeat_step() override { taken_ = 0; }
+  void repeat_step() override { taken_ = turn_ = 0; }
 
   const data::Batch* next() override {
-    if (taken_ == requests_.size()) begin_step(1);
+    if (taken_ == requests_.size()) announce(1);
     if (requests_.empty()) return nullptr;
-    batch_ = memory_.batch(requests_[taken_++]);
-    if (batch_.n > 0) {
-      gather_batch(device_.compute(), spec_, images_, targets_, position(),
-                   memory_.images(batch_.n), memory_.targets(batch_.n));
+    const std::size_t slot = turn_++ % memories_.size();
+    const BatchMemory& memory = memories_[slot];
+    data::Batch& batch = batches_[slot] = memory.batch(requests_[taken_++]);
+    if (batch.n > 0) {
+      gather_batch(device_.compute(), spec_, images_, targets_, position(), memory.images(batch.n),
+                   memory.targets(batch.n));
     }
-    return &batch_;
+    return &batch;
   }
 
   ConstView position() const override {
@@ -148,19 +148,35 @@ class ResidentBatches final : public BatchSource {
  private:
   static constexpr std::int64_t kPositionBytes = sizeof(BatchPosition);
 
+  void announce(std::int64_t count) {
+    requests_.clear();
+    taken_ = 0;
+    for (std::int64_t i = 0; i < count; ++i) {
+      const auto request = schedule_(scheduled_);
+      if (!request) break;
+      ++scheduled_;
+      host_positions_[requests_.size()] = {request->epoch, request->begin};
+      requests_.push_back(*request);
+    }
+    if (requests_.empty()) return;
+    const auto bytes = static_cast<std::int64_t>(requests_.size()) * kPositionBytes;
+    uploader_.upload(device_.compute(), host_positions_.data(), positions_.view().slice(0, bytes));
+  }
+
   Device& device_;
   data::BatchSchedule schedule_;
   GatherSpec spec_;
-  Tensor images_;   // u8 [S, C, H, W]
-  Tensor targets_;  // i32 [S]
-  BatchMemory memory_;
+  Tensor images_;                      // u8 [S, C, H, W]
+  Tensor targets_;                     // i32 [S]
+  std::vector<BatchMemory> memories_;  // used in turn
   Tensor positions_;  // u8 [per_step * 16]: a BatchPosition for each batch of the step
   std::vector<BatchPosition> host_positions_;
   Uploader uploader_;
   std::vector<data::BatchRequest> requests_;  // of this step
   std::size_t taken_ = 0;
+  std::size_t turn_ = 0;  // of the memories, in this step
   std::int64_t scheduled_ = 0;
-  data::Batch batch_;
+  std::vector<data::Batch> batches_;  // by memory
 };
 
 /// Memory of the host that the device copies from by itself.
@@ -181,40 +197,42 @@ class StreamedBatches final : public BatchSource {
   StreamedBatches(Device& device, const std::shared_ptr<const data::Dataset>& dataset,
                   data::BatchSchedule schedule, const BatchOptions& options)
       : device_(device),
-        memories_{BatchMemory(device, *dataset, options.loader),
-                  BatchMemory(device, *dataset, options.loader)},
+        held_(static_cast<std::size_t>(options.held)),
         pinned_(device),
         loader_(dataset, sampler_of(*dataset, options), std::move(schedule), options.loader,
                 pinned_) {
-    for (std::size_t slot = 0; slot < kSlots; ++slot) {
-      copied_[slot] = device.make_event();
-      used_[slot] = device.make_event();
+    require(options.held > 0, "BatchOptions::held", "is at least 1");
+    for (std::size_t slot = 0; slot <= held_; ++slot) {
+      memories_.emplace_back(device, *dataset, options.loader);
+      copied_.push_back(device.make_event());
+      used_.push_back(device.make_event());
     }
+    batches_.resize(memories_.size());
   }
 
   const data::Batch* next() override {
     Stream &compute = device_.compute(), &transfer = device_.transfer();
-    if (turn_ > 0) {
-      const std::size_t last = (turn_ - 1) % kSlots;
-      compute.record(*used_[last]);  // by the work that was enqueued since
-      copied_[last]->synchronize();  // the loader's memory is about to be used again
-    }
+    const std::size_t slots = memories_.size();
+    // The work that was enqueued until now is the last with the batch that is held no longer.
+    if (turn_ >= held_) compute.record(*used_[(turn_ - held_) % slots]);
+    // The loader's memory is about to be used again.
+    if (turn_ > 0) copied_[(turn_ - 1) % slots]->synchronize();
     const data::Batch* host = loader_.next();
     if (host == nullptr) return nullptr;
-    const std::size_t slot = turn_++ % kSlots;
+    const std::size_t slot = turn_++ % slots;
     const BatchMemory& memory = memories_[slot];
-    batch_ = memory.batch(host->request);
-    if (batch_.n > 0) {
+    data::Batch& batch = batches_[slot] = memory.batch(host->request);
+    if (batch.n > 0) {
       transfer.wait(*used_[slot]);
-      enqueue_copy_from_host(transfer, host->images, memory.images(batch_.n));
-      enqueue_copy_from_host(transfer, host->targets, memory.targets(batch_.n));
+      enqueue_copy_from_host(transfer, host->images, memory.images(batch.n));
+      enqueue_copy_from_host(transfer, host->targets, memory.targets(batch.n));
       for (std::size_t i = 0; i < memory.fields(); ++i) {
-        enqueue_copy_from_host(transfer, host->fields[i], memory.field(i, batch_.n));
+        enqueue_copy_from_host(transfer, host->fields[i], memory.field(i, batch.n));
       }
       transfer.record(*copied_[slot]);
       compute.wait(*copied_[slot]);
     }
-    return &batch_;
+    return &batch;
   }
 
   std::exception_ptr failure_within(std::int64_t batches) override {
@@ -222,15 +240,14 @@ class StreamedBatches final : public BatchSource {
   }
 
  private:
-  static constexpr std::size_t kSlots = 2;  // one is trained on while the other is filled
-
   Device& device_;
-  std::array<BatchMemory, kSlots> memories_;
+  const std::size_t held_;
+  std::vector<BatchMemory> memories_;  // those that are held, and one that is filled meanwhile
   PinnedMemory pinned_;
   data::Loader loader_;
-  std::array<std::unique_ptr<Event>, kSlots> copied_, used_;
+  std::vector<std::unique_ptr<Event>> copied_, used_;  // by memory
   std::size_t turn_ = 0;
-  data::Batch batch_;
+  std::vector<data::Batch> batches_;  // by memory
 };
 
 }  // namespace

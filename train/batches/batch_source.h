@@ -37,8 +37,8 @@ class BatchSource {
   virtual void repeat_step() {}
 
   /// The next batch in the schedule's order, for work that is enqueued on the compute stream after
-  /// this call; null at the schedule's end. It stays until the work enqueued before the following
-  /// call has run. Throws what the loader throws.
+  /// this call; null at the schedule's end. It stays until the work enqueued before the
+  /// BatchOptions::held-th call from here has run. Throws what the loader throws.
   virtual const data::Batch* next() = 0;
 
   /// As Loader::failure_within().
@@ -61,6 +61,7 @@ struct BatchOptions {
   std::uint64_t seed = 0;  ///< of the order
   bool shuffle = true;
   std::int64_t per_step = 1;  ///< batches of a step, at most
+  int held = 1;               ///< the latest batches, which all stay; at least 1
 };
 
 /// A loader's name for the layout.
