@@ -123,18 +123,22 @@ Units units_of(Layer& model, const Registry& registry, const InputSpec& input, b
 
 bool Units::may_begin(int unit) const {
   const Unit& at = (*this)[unit];
-  return unit == at.group_begin && at.tied.empty();
+  return unit == at.group_begin && at.tied.empty() && at.input.wants_gradient;
 }
 
 void Units::require_begin(int unit) const {
   if (may_begin(unit)) return;
   const Unit& at = (*this)[unit];
   const std::string cut = "a cut between " + (*this)[unit - 1].name + " and " + at.name;
-  if (unit == at.group_begin) {
+  if (unit == at.group_begin && !at.tied.empty()) {
     throw ContractError("stages: " + cut + " leaves the parameter " + at.tied +
                         " to stages on both sides, and tied weights have to be in one stage; cut "
                         "elsewhere" +
                         all());
+  }
+  if (unit == at.group_begin) {
+    throw ContractError("stages: " + cut + " leaves nothing to learn to the stages before it, " +
+                        "which get no gradient; cut behind a layer with parameters" + all());
   }
   std::string remedy;
   if (at.group_begin > 0) remedy = "before " + (*this)[at.group_begin].name;

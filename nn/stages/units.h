@@ -6,7 +6,8 @@
 // crosses the boundary between two units.
 //
 // Between some neighbours no stage may begin: where they run as one operation (nn/layers/fusion.h),
-// which a cut would change in speed and in bits, and where units on both sides use one parameter.
+// which a cut would change in speed and in bits, where units on both sides use one parameter, and
+// where nothing before is learnt: no gradient goes back over such a cut.
 // A dry run of the model's input tells.
 #pragma once
 
