@@ -19,6 +19,7 @@
 #include "train/loop/replica_watch.h"
 #include "train/recipe/precision_support.h"
 #include "train/reports/failure.h"
+#include "train/setup/stages_setup.h"
 #include "train/sync/transport_choice.h"
 #include "train/sync/tuning.h"
 
@@ -52,6 +53,12 @@ bool reach_each_other(const std::vector<DeviceId>& devices) {
   });
 }
 
+/// One stage: the replicas are the world.
+std::vector<comm::MeshAxis> axes_of(int stages, int replicas) {
+  if (stages == 1) return {};
+  return {{kStageAxis, stages}, {comm::kDataAxis, replicas}};
+}
+
 }  // namespace
 
 comm::LocalGroup threads_of(const Execution& execution) {
@@ -67,14 +74,24 @@ void run_replicas(const Execution& execution, const ReplicaBody& body, TraceWrit
 
 void run_replicas(comm::Group& group, const Execution& execution, const ReplicaBody& body,
                   TraceWriter* trace) {
-  require_meant_for(group, execution);
   require(body != nullptr, "run_replicas", "the function that each replica runs is empty");
+  const auto on_replicas = [&body](Device& device, const Ranks& ranks) {
+    body(device, ranks.replicas);
+  };
+  run_ranks(group, execution, on_replicas, trace);
+}
+
+void run_ranks(comm::Group& group, const Execution& execution, const RankBody& body,
+               TraceWriter* trace, const std::function<std::string(int)>& name_of) {
+  require_meant_for(group, execution);
+  require(body != nullptr, "run_ranks", "the function that each rank runs is empty");
   const int first = group.first_rank();
   const auto nccl = execution.transport == TransportChoice::nccl ? comm::open_nccl() : nullptr;
   const comm::CommunicatorOptions options{execution.sync, execution.comm_timeout,
                                           execution.strategies, table_of_world(group, execution)};
-  const comm::MeshGroup grid(group);
-  ReplicaWatch watch(execution, group);
+  const int stages = stages_in(execution.stages);
+  const comm::MeshGroup grid(group, axes_of(stages, replicas_in(group.size(), execution)));
+  ReplicaWatch watch(execution, group, name_of);
   const auto run_rank = [&](int rank) {
     try {
       const auto device = open_device(execution.devices[static_cast<std::size_t>(rank - first)],
@@ -95,7 +112,7 @@ void run_replicas(comm::Group& group, const Execution& execution, const ReplicaB
                         [&](std::string_view, comm::Transport& of_host) -> comm::Transport& {
                           return over_nccl ? *over_nccl : of_host;
                         });
-        body(*device, mesh.axis(comm::kDataAxis));
+        body(*device, stages > 1 ? ranks_of(mesh) : ranks_of(mesh.world()));
       } catch (...) {  // NCCL's end waits for all ranks, unless it hears that one has failed
         watch.failed(rank, std::current_exception());
         host.abort(message_of_current_exception());
@@ -134,14 +151,17 @@ RunResult train(comm::Group& group, const RunSetup& setup, std::span<RunListener
                 TraceWriter* trace) {
   require_trainable(setup);
   RunResult result;
-  const auto body = [&](Device& device, comm::Communicator& communicator) {
-    const bool tells = communicator.rank() == 0;
-    TrainLoop loop(setup, device, communicator,
-                   tells ? listeners : std::span<RunListener* const>());
+  const auto body = [&](Device& device, const Ranks& ranks) {
+    const bool tells = ranks.world.rank() == 0;
+    TrainLoop loop(setup, device, ranks, tells ? listeners : std::span<RunListener* const>());
     const RunResult mine = loop.run();
-    if (communicator.world().local_rank == 0) result = mine;
+    if (ranks.world.world().local_rank == 0) result = mine;
   };
-  run_replicas(group, setup.options.execution, body, trace);
+  std::function<std::string(int)> name_of;
+  if (setup.stages) {
+    name_of = [&setup](int rank) { return name_of_rank(*setup.stages, rank, setup.ranks); };
+  }
+  run_ranks(group, setup.options.execution, body, trace, name_of);
   return result;
 }
 

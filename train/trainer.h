@@ -12,6 +12,7 @@
 #include "comm/transport/local/local_transport.h"
 #include "kernels/device.h"
 #include "train/files/load_model.h"
+#include "train/loop/ranks.h"
 #include "train/loop/train_loop.h"
 #include "train/recipe/options.h"
 #include "train/reports/reports.h"
@@ -37,6 +38,13 @@ void run_replicas(const Execution& execution, const ReplicaBody& body,
 /// throws ContractError where the two do not fit each other.
 void run_replicas(comm::Group& group, const Execution& execution, const ReplicaBody& body,
                   TraceWriter* trace = nullptr);
+
+/// What one rank's thread runs, where the model may be cut into stages (Execution::stages).
+using RankBody = std::function<void(Device& device, const Ranks& ranks)>;
+/// As run_replicas(), with the mesh of stages and replicas. `name_of`: a rank in words, for errors;
+/// empty: "replica 1 (cpu)".
+void run_ranks(comm::Group& group, const Execution& execution, const RankBody& body,
+               TraceWriter* trace = nullptr, const std::function<std::string(int)>& name_of = {});
 
 /// A whole training run. `listeners` are told by rank 0, in its process. The others as above.
 RunResult train(const RunSetup& setup, std::span<RunListener* const> listeners,

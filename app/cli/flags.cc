@@ -70,6 +70,10 @@ void add_replica_flags(CLI::App& app, RawFlags& flags) {
   add_run_flags(app, flags, group, {"threads", "workers", "layout", "comm_timeout"});
 }
 
+void add_stage_flags(CLI::App& app, RawFlags& flags) {
+  add_run_flags(app, flags, "Stages", {"stages", "pipeline"});
+}
+
 void add_process_flag(CLI::App& app, RawFlags& flags) {
   constexpr int kMost = 256;
   const CLI::Validator number = whole_number(1, kMost);

@@ -71,6 +71,8 @@ void add_run_flags(CLI::App& app, RawFlags& flags, const char* group,
                    std::initializer_list<const char*> keys);
 /// Adds --replicas, --device, --devices, --threads, --workers, --layout and --comm-timeout.
 void add_replica_flags(CLI::App& app, RawFlags& flags);
+/// Adds --stages and --pipeline.
+void add_stage_flags(CLI::App& app, RawFlags& flags);
 /// Adds --processes.
 void add_process_flag(CLI::App& app, RawFlags& flags);
 /// Adds --tf32, --deterministic, --autotune and --graph.
@@ -78,7 +80,8 @@ void add_gpu_flags(CLI::App& app, RawFlags& flags);
 /// Adds --sync, --transport, --bucket-kb, --first-bucket-kb, --overlap and --check-replicas.
 void add_sync_flags(CLI::App& app, RawFlags& flags);
 
-/// --devices, or as many as --replicas of --device.
+/// --devices, or as many as --replicas of --device, for each stage; of several stages this process's
+/// share of them.
 std::vector<DeviceId> devices_of(const RawFlags& flags);
 /// The options for a new run: the model's default recipe, changed by what was given.
 train::TrainOptions resolve(const RawFlags& flags);

@@ -14,17 +14,37 @@
 #include "train/optimizers/optimizer.h"
 #include "train/recipe/recipe_options.h"
 #include "train/setup/run_options.h"
+#include "train/setup/stages_setup.h"
 #include "train/sync/transport_choice.h"
 
 namespace ringlet::app {
 
 namespace {
 
+int stages_of(const RawFlags& flags) {
+  return checked([&] { return train::stages_in(flags.options.execution.stages); });
+}
+
+int processes_of(const RawFlags& flags);
+
+/// Ranks of this process. Without stages each process has all of --replicas; the ranks of a model in
+/// stages are dealt out to the processes.
+int ranks_here(const RawFlags& flags) {
+  const int stages = stages_of(flags);
+  if (stages == 1) return flags.replicas;
+  const int ranks = stages * flags.replicas, processes = processes_of(flags);
+  if (ranks % processes == 0) return ranks / processes;
+  throw UsageError(fmt::format(
+      "--processes: {} processes cannot have equally many of {} ranks, {} stages of {} replicas "
+      "each; take a number that divides them",
+      processes, ranks, stages, flags.replicas));
+}
+
 /// The first GPU of this process.
 int first_gpu(const RawFlags& flags) {
   if (!flags.in_processes) return 0;
   const auto position = checked([] { return comm::position_from_environment(); });
-  return position ? comm::first_device(*position, flags.replicas, cuda_device_count()) : 0;
+  return position ? comm::first_device(*position, ranks_here(flags), cuda_device_count()) : 0;
 }
 
 /// Number of processes of the run; under a launcher, the launcher's number.
@@ -57,7 +77,7 @@ std::vector<DeviceId> devices_from(const RawFlags& flags, FirstGpu first_gpu) {
   for (const std::string& name : flags.devices) devices.push_back(DeviceId::parse(name));
   if (!devices.empty()) return devices;
   const DeviceId device = DeviceId::parse(flags.device);
-  devices.assign(static_cast<std::size_t>(flags.replicas), device);
+  devices.assign(static_cast<std::size_t>(ranks_here(flags)), device);
   if (flags.device == "cuda") {  // without a number: one replica on each GPU
     int next = first_gpu();
     for (DeviceId& gpu : devices) gpu.index = next++;
@@ -137,6 +157,17 @@ FlagValues values_of(const train::TrainOptions& options) {
   return values;
 }
 
+/// Of a model in stages, where nobody says how many there are.
+int micro_batches_of(const RawFlags& flags, const train::Recipe& recipe) {
+  const int stages = stages_of(flags);
+  const auto devices = std::ssize(devices_of(flags)) * processes_of(flags);
+  constexpr int kShards = 8;  // of exact mode
+  const std::int64_t parts = !recipe.exact       ? std::max<std::int64_t>(1, devices / stages)
+                             : recipe.shards > 0 ? recipe.shards
+                                                 : kShards;
+  return train::usual_micro_batches(stages, recipe.batch_size / parts);
+}
+
 train::TrainOptions resolve(const RawFlags& flags) {
   train::Recipe recipe = train::default_recipe(flags.model);
   const train::GivenOptions given = with_tf32(flags);
@@ -144,6 +175,9 @@ train::TrainOptions resolve(const RawFlags& flags) {
     train::choose_optimizer(recipe, given_or(flags, "optimizer", recipe.optimizer));
     train::recipe_options().set(recipe, given);
   });
+  if (stages_of(flags) > 1 && given.count("accumulate") == 0) {
+    recipe.accumulate = micro_batches_of(flags, recipe);
+  }
   require_utf8("--data", "folder's", recipe.data);
   require_utf8("--verify", "file's", recipe.verify);
   return with_recipe(flags, recipe);

@@ -99,6 +99,8 @@ nlohmann::json as_json(const bench::TrainingSpeed& speed, const train::RunSetup&
           {"tf32", execution.tf32},
           {"precision", name_of(setup.options.recipe.precision)},
           {"replicas", setup.ranks},
+          {"stages", setup.stages ? setup.stages->count() : 1},
+          {"micro_batches", setup.options.recipe.accumulate},
           {"threads", setup.options.execution.threads},
           {"batch_size", setup.options.recipe.batch_size},
           {"sync", setup.options.execution.sync},
@@ -140,6 +142,9 @@ void require_several_replicas(const train::TrainOptions& options) {
   const auto ranks = std::ssize(options.execution.devices);
   if (on_gpu(options.execution)) {
     throw UsageError("--why is for processors: a GPU's host sees no phases; see train --trace");
+  }
+  if (options.execution.stages != train::Execution().stages) {
+    throw UsageError("--why compares replicas with one; leave --stages out");
   }
   if (ranks < 2) throw UsageError("--why compares replicas with one; add --replicas 2 or more");
   if (options.recipe.batch_size < ranks) {
@@ -256,6 +261,7 @@ void add_bench_command(CLI::App& app, Action& action) {
   add_data_flags(*command, flags->train);
   add_recipe_flags(*command, flags->train);
   add_replica_flags(*command, flags->train);
+  add_stage_flags(*command, flags->train);
   add_gpu_flags(*command, flags->train);
   add_sync_flags(*command, flags->train);
   const char* group = "Measurement";

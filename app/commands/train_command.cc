@@ -347,6 +347,7 @@ void add_train_command(CLI::App& app, Action& action) {
   add_recipe_flags(*command, *flags);
   add_process_flag(*command, *flags);
   add_replica_flags(*command, *flags);
+  add_stage_flags(*command, *flags);
   add_gpu_flags(*command, *flags);
   add_sync_flags(*command, *flags);
   command->footer(models_in_words());

@@ -74,24 +74,22 @@ TrainingSpeed measure_training(const train::RunSetup& setup, std::int64_t warm_u
   train::RunListener* const listener = &steps_done;
   std::atomic<bool> stopped{false};
   comm::LocalGroup group = train::threads_of(setup.options.execution);
-  train::run_replicas(
-      group, setup.options.execution, [&](Device& device, comm::Communicator& communicator) {
-        const bool first = communicator.rank() == 0;
-        if (first && notes != nullptr) device.compute().set_notes(&notes->lines);
-        train::TrainLoop loop(
-            setup, device, communicator,
-            first ? std::span(&listener, 1) : std::span<train::RunListener* const>());
-        const double seconds = time_one_step(loop);
-        if (first && notes != nullptr) notes->first_step_seconds = seconds;
-        if (seconds < 0 || !run_steps(loop, warm_up - 1)) return stopped.store(true);
-        loop.settle();
-        const train::PhaseSeconds before = loop.phases();
-        if (!run_steps(loop, steps)) return stopped.store(true);
-        loop.settle();
-        if (first) {
-          speed.phases = divided(loop.phases().since(before), static_cast<double>(steps));
-        }
-      });
+  train::run_ranks(group, setup.options.execution, [&](Device& device, const train::Ranks& ranks) {
+    const bool first = ranks.world.rank() == 0;
+    if (first && notes != nullptr) device.compute().set_notes(&notes->lines);
+    train::TrainLoop loop(setup, device, ranks,
+                          first ? std::span(&listener, 1) : std::span<train::RunListener* const>());
+    const double seconds = time_one_step(loop);
+    if (first && notes != nullptr) notes->first_step_seconds = seconds;
+    if (seconds < 0 || !run_steps(loop, warm_up - 1)) return stopped.store(true);
+    loop.settle();
+    const train::PhaseSeconds before = loop.phases();
+    if (!run_steps(loop, steps)) return stopped.store(true);
+    loop.settle();
+    if (first) {
+      speed.phases = divided(loop.phases().since(before), static_cast<double>(steps));
+    }
+  });
   if (stopped) throw Stopped();
   const std::span<const train::StepReport> measured =
       std::span(steps_done.reports).last(static_cast<std::size_t>(steps));

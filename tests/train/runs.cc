@@ -117,22 +117,23 @@ Outcome run(const RunSetup& setup, const std::vector<RunListener*>& listeners,
   Recorder recorder(outcome);
   std::vector<RunListener*> told = listeners;
   told.push_back(&recorder);
-  outcome.of_ranks.resize(static_cast<std::size_t>(setup.ranks));
-  run_replicas(
-      setup.options.execution,
-      [&](Device& device, comm::Communicator& communicator) {
-        const int rank = communicator.rank();
-        TrainLoop loop(
-            setup, device, communicator,
-            rank == 0 ? std::span<RunListener* const>(told) : std::span<RunListener* const>());
-        if (before) before(loop, device, rank);
-        const RunResult result = loop.run();
-        outcome.of_ranks[static_cast<std::size_t>(rank)] =
-            download(device, loop.replica().parameters(), loop.optimizer().state());
-        if (rank == 0) outcome.result = result;
-      },
-      nullptr);
-  outcome.state = outcome.of_ranks[0];
+  comm::LocalGroup group = threads_of(setup.options.execution);
+  outcome.of_ranks.resize(static_cast<std::size_t>(group.size()));
+  run_ranks(group, setup.options.execution, [&](Device& device, const Ranks& ranks) {
+    const int rank = ranks.world.rank();
+    TrainLoop loop(
+        setup, device, ranks,
+        rank == 0 ? std::span<RunListener* const>(told) : std::span<RunListener* const>());
+    if (before) before(loop, device, rank);
+    const RunResult result = loop.run();
+    outcome.of_ranks[static_cast<std::size_t>(rank)] =
+        download(device, loop.replica().parameters(), loop.optimizer().state());
+    HostState whole = setup.stages ? loop.collect() : HostState{};
+    if (rank != 0) return;
+    outcome.state = setup.stages ? std::move(whole) : outcome.of_ranks[0];
+    outcome.state.loss_scale.reset();
+    outcome.result = result;
+  });
   return outcome;
 }
 

@@ -9,7 +9,7 @@
 #include "base/unsigned_nan.h"
 #include "kernels/classify.h"
 #include "kernels/host_copy.h"
-#include "train/batches/batch_source.h"
+#include "train/batches/label_batches.h"
 #include "train/reports/failure.h"
 
 namespace ringlet::train {
@@ -22,6 +22,11 @@ std::int64_t nonfinite_in(Device& device, ConstView view) {
   std::int32_t found = 0;
   copy_to_host(device.compute(), count, &found);
   return found;
+}
+
+std::string rank_in_words(const RunSetup& setup, int rank) {
+  if (setup.stages) return name_of_rank(*setup.stages, rank, setup.ranks);
+  return fmt::format("replica {}", rank);
 }
 
 const char* kept_in_words(const RunSetup& setup) {
@@ -61,9 +66,12 @@ FirstBroken first_broken_of(const std::string& text) {
   return {std::stoll(text), text.substr(text.find(' ') + 1)};
 }
 
-FirstBroken find_first_nonfinite(Replica& replica, const RunSetup& setup, int rank,
-                                 std::int64_t step, DataAxis* axis) {
-  FirstBroken first{0, in_parameters(replica)};
+FirstBroken find_first_nonfinite(Replica& replica, const RunSetup& setup, const Ranks& ranks,
+                                 std::int64_t step, DataAxis* axis, StageLink* link) {
+  constexpr std::int64_t kMostOfStage = std::int64_t{1}
+                                        << 40;  // values: a later stage's come later
+  FirstBroken first{ranks.stage() * kMostOfStage, in_parameters(replica)};
+  const int rank = ranks.replica();
   data::LoaderOptions options = setup.loader;
   options.depth = 0;
   const Recipe& recipe = setup.options.recipe;
@@ -71,8 +79,9 @@ FirstBroken find_first_nonfinite(Replica& replica, const RunSetup& setup, int ra
     if (k >= setup.partition.units(rank)) return {};
     return setup.partition.unit(step, rank, k);
   };
-  const auto batches = make_batch_source(replica.device(), setup.data.train, schedule,
-                                         {options, recipe.seed, recipe.shuffle});
+  const auto batches =
+      make_stage_batches(replica.device(), ranks.stage() == 0, ranks.is_last(), setup.data.train,
+                         schedule, {options, recipe.seed, recipe.shuffle});
   replica.tape().set_inspector([&](const char* layer, const char* operation, const View& value) {
     if (!first.where.empty()) return;
     ++first.before;
@@ -83,14 +92,17 @@ FirstBroken find_first_nonfinite(Replica& replica, const RunSetup& setup, int ra
                               found, value.count());
   });
   std::vector<std::int64_t> by_rank(axis != nullptr ? static_cast<std::size_t>(setup.ranks) : 0);
-  for (std::int64_t unit = 0; first.where.empty() || axis != nullptr; ++unit) {
+  const bool meets_others = axis != nullptr || link != nullptr;
+  for (std::int64_t unit = 0; first.where.empty() || meets_others; ++unit) {
     const data::Batch* batch = batches->next();
     if (batch == nullptr) break;
     for (std::size_t r = 0; r < by_rank.size(); ++r) {
       by_rank[r] = setup.partition.unit(step, static_cast<int>(r), unit).size();
     }
     if (axis != nullptr) axis->begin(by_rank, setup.replica.max_train_batch);
+    if (link != nullptr) link->receive(batch->n);
     replica.forward(*batch);
+    if (link != nullptr && batch->n > 0) link->send();
   }
   replica.tape().set_inspector({});
   return first;
@@ -104,7 +116,7 @@ void throw_nonfinite_loss(double loss, const RunSetup& setup, std::int64_t step,
     const FirstBroken found = first_broken_of(findings[rank]);
     if (found.where.empty() || found.before >= least) continue;
     least = found.before;
-    where = fmt::format("{} (replica {})", found.where, rank);
+    where = fmt::format("{} ({})", found.where, rank_in_words(setup, static_cast<int>(rank)));
   }
   throw RunError(
       fmt::format("the loss is {} in step {} (epoch {}): the first broken numbers are in "

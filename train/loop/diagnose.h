@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "train/files/state.h"
+#include "train/loop/ranks.h"
 #include "train/loop/replica.h"
+#include "train/loop/stage_link.h"
 #include "train/loop/train_step.h"
 #include "train/setup/run_setup.h"
 
@@ -26,9 +28,11 @@ FirstBroken first_broken_of(const std::string& text);
 
 /// Runs this rank's part of `step` forward again, from the parameters as they are, and says in
 /// words which parameter, input or layer's output is the first with numbers that are not finite.
-/// Where rows are cut over the ranks of `axis`, all ranks call it together.
-FirstBroken find_first_nonfinite(Replica& replica, const RunSetup& setup, int rank,
-                                 std::int64_t step, DataAxis* axis = nullptr);
+/// Where rows are cut over the ranks of `axis`, all ranks call it together, and where the model is
+/// cut into stages, which `link` joins.
+FirstBroken find_first_nonfinite(Replica& replica, const RunSetup& setup, const Ranks& ranks,
+                                 std::int64_t step, DataAxis* axis = nullptr,
+                                 StageLink* link = nullptr);
 
 /// Throws the RunError that ends the run; `findings` of all ranks, as texts.
 [[noreturn]] void throw_nonfinite_loss(double loss, const RunSetup& setup, std::int64_t step,

@@ -7,6 +7,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/host_copy.h"
+#include "train/batches/label_batches.h"
 
 namespace ringlet::train {
 
@@ -48,8 +49,16 @@ std::int64_t passes_of(std::int64_t samples, std::int64_t batch) {
 Evaluator::Evaluator(Replica& replica, comm::Communicator& communicator,
                      std::shared_ptr<const data::Dataset> dataset, data::LoaderOptions loader,
                      std::int64_t batch, DataAxis* axis)
+    : Evaluator(replica, ranks_of(communicator), std::move(dataset), std::move(loader), batch, axis,
+                nullptr) {}
+
+Evaluator::Evaluator(Replica& replica, const Ranks& ranks,
+                     std::shared_ptr<const data::Dataset> dataset, data::LoaderOptions loader,
+                     std::int64_t batch, DataAxis* axis, StageLink* link)
     : replica_(replica),
-      communicator_(communicator),
+      ranks_(ranks),
+      communicator_(ranks.replicas),
+      link_(link),
       dataset_(std::move(dataset)),
       batch_(std::min(batch, dataset_->size())),
       passes_(passes_of(dataset_->size(), batch_)),
@@ -60,13 +69,13 @@ Evaluator::Evaluator(Replica& replica, comm::Communicator& communicator,
       sums_(replica.device(),
             {passes_ + numbers_.shape().count() * parts_of(metric_.dtype) + std::int64_t{kFlags}}),
       ready_(replica.device().make_event()),
-      batches_(make_batch_source(
-          replica.device(), dataset_,
-          schedule_of(communicator.rank(), communicator.size(), passes_, batch_, dataset_->size()),
-          {.loader = for_passes(std::move(loader), batch_, communicator),
-           .shuffle = dataset_->photographs()})),
+      batches_(make_stage_batches(replica.device(), ranks.stage() == 0, ranks.is_last(), dataset_,
+                                  schedule_of(communicator_.rank(), communicator_.size(), passes_,
+                                              batch_, dataset_->size()),
+                                  {.loader = for_passes(std::move(loader), batch_, communicator_),
+                                   .shuffle = dataset_->photographs()})),
       axis_(axis),
-      samples_by_rank_(axis != nullptr ? static_cast<std::size_t>(communicator.size()) : 0) {}
+      samples_by_rank_(axis != nullptr ? static_cast<std::size_t>(communicator_.size()) : 0) {}
 
 std::int64_t Evaluator::size_of_pass(std::int64_t pass) const {
   return std::max<std::int64_t>(0, std::min(batch_, dataset_->size() - pass * batch_));
@@ -111,6 +120,27 @@ void Evaluator::make_passes(const StopRequest& stop, Tested& mine, bool& whole) 
   }
 }
 
+void Evaluator::make_passes_of_stage(const StopRequest& stop, Tested& mine, bool& whole) {
+  for (std::int64_t i = communicator_.rank(); i < passes_; i += communicator_.size()) {
+    communicator_.note_work();
+    const data::Batch* batch = nullptr;
+    try {
+      whole = ranks_.stage() > 0 || !(stop && stop());
+      if (whole) batch = batches_->next();
+    } catch (...) {
+      mine.failure = std::current_exception();
+    }
+    if (link_->pass_on(batch != nullptr ? 1 : 0) == 0) return;
+    link_->receive(batch->n);
+    if (ranks_.is_last()) {
+      replica_.evaluate(*batch, losses_.view().slice(i, i + 1), numbers_of(i));
+    } else {
+      replica_.evaluate_and_hand_on(*batch);
+    }
+    link_->send();
+  }
+}
+
 /// Where a pass adds what it measures.
 View Evaluator::numbers_of(std::int64_t pass) const {
   if (metric_.dtype == DType::i32) return numbers_;
@@ -124,7 +154,11 @@ Tested Evaluator::run(const StopRequest& stop) {
   fill(compute, 0, numbers_);
   Tested mine;
   bool whole = true;
-  make_passes(stop, mine, whole);
+  if (link_ != nullptr) {
+    make_passes_of_stage(stop, mine, whole);
+  } else {
+    make_passes(stop, mine, whole);
+  }
   std::vector<float> sums(static_cast<std::size_t>(sums_.shape().count()));
   copy_to_host(compute, losses_, sums.data());
   if (metric_.dtype == DType::i32) {
@@ -146,9 +180,9 @@ Tested Evaluator::run(const StopRequest& stop) {
   copy_from_host(compute, sums.data(), sums_);
   compute.record(*ready_);
   device.communication().wait(*ready_);
-  communicator_.all_reduce(device.communication(), sums_, "evaluation");
+  ranks_.world.all_reduce(device.communication(), sums_, "evaluation");
   device.communication().synchronize();
-  communicator_.require_alive();
+  ranks_.world.require_alive();
   copy_to_host(compute, sums_, sums.data());
   return outcome_of(sums, std::move(mine));
 }

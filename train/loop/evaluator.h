@@ -17,7 +17,9 @@
 #include "base/stop_request.h"
 #include "comm/communicator.h"
 #include "train/batches/batch_source.h"
+#include "train/loop/ranks.h"
 #include "train/loop/replica.h"
+#include "train/loop/stage_link.h"
 #include "train/reports/reports.h"
 #include "train/sync/data_axis.h"
 
@@ -35,9 +37,14 @@ class Evaluator {
  public:
   /// `batch`: samples of a pass; `loader` gives layout and normalisation. `axis`: where rows are
   /// cut over the ranks, in each of whose passes all others take part; may be null.
+  /// `communicator`: of the replicas.
   Evaluator(Replica& replica, comm::Communicator& communicator,
             std::shared_ptr<const data::Dataset> dataset, data::LoaderOptions loader,
             std::int64_t batch, DataAxis* axis = nullptr);
+  /// The same of a stage. The last one measures; the first one reads, and says before each pass
+  /// whether there is one.
+  Evaluator(Replica& replica, const Ranks& ranks, std::shared_ptr<const data::Dataset> dataset,
+            data::LoaderOptions loader, std::int64_t batch, DataAxis* axis, StageLink* link);
 
   /// Samples of this rank's passes, each number once.
   std::vector<std::int64_t> pass_sizes() const;
@@ -50,13 +57,16 @@ class Evaluator {
  private:
   /// Makes this rank's passes, and notes what keeps it from that.
   void make_passes(const StopRequest& stop, Tested& mine, bool& whole);
+  void make_passes_of_stage(const StopRequest& stop, Tested& mine, bool& whole);
   Tested outcome_of(const std::vector<float>& sums, Tested mine) const;
   Evaluation summarize(const std::vector<float>& sums) const;
   View numbers_of(std::int64_t pass) const;
   std::int64_t size_of_pass(std::int64_t pass) const;
 
   Replica& replica_;
+  Ranks ranks_;
   comm::Communicator& communicator_;
+  StageLink* link_;  // null: one stage
   std::shared_ptr<const data::Dataset> dataset_;
   std::int64_t batch_;
   std::int64_t passes_;

@@ -23,6 +23,27 @@ nn::BatchSpec dry_batch_of(const Device& device, const ReplicaSpec& spec, std::i
   return batch;
 }
 
+View like(const Tensor& memory, std::int64_t samples) {
+  const View& all = memory.view();
+  return {all.address(), all.shape().with_batch(samples), all.dtype(), all.layout()};
+}
+
+/// All that it stores.
+ConstView stored(const ConstView& view) { return {view.address(), {view.storage()}, view.dtype()}; }
+View stored(const View& view) { return {view.address(), {view.storage()}, view.dtype()}; }
+
+/// Zeros of any type: all of its bits are.
+void clear(Device& device, const View& view) {
+  if (is_narrow(view.dtype())) {
+    const Tensor zeros(device, {view.storage()});
+    fill(device.compute(), 0, zeros);
+    cast(device.compute(), zeros, stored(view));
+    device.compute().synchronize();
+  } else {
+    fill(device.compute(), 0, stored(view));
+  }
+}
+
 nn::Registry placed(nn::Registry registry, const nn::AxisPosition& position) {
   registry.place(registry.is_sharded() ? position : nn::AxisPosition{});
   return registry;
@@ -35,7 +56,7 @@ struct Replica::BlankBatch {
     batch = {.n = samples, .request = {0, 0, samples}};
     std::size_t fields = 0;
     for (const nn::TensorSpec& tensor : spec.tensors) {
-      if (tensor.constant) continue;
+      if (tensor.constant || tensor.wants_gradient) continue;
       const View zeros =
           tensors.emplace_back(device, tensor.shape_of(samples), tensor.dtype, tensor.layout);
       fill(device.compute(), 0, zeros);
@@ -61,10 +82,10 @@ Replica::Replica(Device& device, const ReplicaSpec& spec, Allocator* gradients_f
       model_(make_model(spec)),
       registry_(placed(nn::register_model(*model_), position)),
       plan_(nn::plan_training(registry_, dry_batch_of(device, spec, spec.max_train_batch),
-                              pass_of(*task_, *model_, true), spec.fuse)) {
+                              pass_of(spec_, *task_, *model_, true), spec.fuse)) {
   const auto evaluation =
       nn::plan_evaluation(registry_, dry_batch_of(device, spec, spec.max_eval_batch),
-                          pass_of(*task_, *model_, false), spec.fuse);
+                          pass_of(spec_, *task_, *model_, false), spec.fuse);
   const std::int64_t answer = spec.max_answer_batch > 0 ? plan_answer() : 0;
   parameters_ = std::make_unique<nn::Parameters>(device, registry_, plan_, spec.gradient_arenas,
                                                  gradients_from);
@@ -75,6 +96,7 @@ Replica::Replica(Device& device, const ReplicaSpec& spec, Allocator* gradients_f
     const std::int64_t others = first ? std::max(evaluation, answer) : 0;
     pass.activations = std::make_unique<Arena>(device, std::max(plan_.activation_bytes, others));
     pass.tape = std::make_unique<nn::Tape>(device, *pass.activations, registry_.parameters);
+    make_crossings(pass, std::max(spec.max_train_batch, first ? spec.max_eval_batch : 0));
   }
   if (plan_.step_bytes > 0) make_step_memory();
   const std::vector<float> constants = task_->constants();
@@ -84,6 +106,32 @@ Replica::Replica(Device& device, const ReplicaSpec& spec, Allocator* gradients_f
 }
 
 Replica::~Replica() = default;
+
+void Replica::make_crossings(Pass& pass, std::int64_t samples) {
+  const auto room_for = [&](const nn::Crossing& value) {
+    Tensor room(device_, value.shape.with_batch(samples), value.dtype, value.layout);
+    clear(device_, room);
+    return room;
+  };
+  if (spec_.stage == nullptr) return;
+  if (!spec_.stage->is_first()) pass.taken = room_for(spec_.stage->input());
+  if (hands_on()) pass.gradient_of_handed_on = room_for(spec_.stage->output());
+}
+
+ConstView Replica::handed_on(int pass) const { return stored(at(pass).loss.value()); }
+
+View Replica::taken(std::int64_t samples, int pass) const {
+  return stored(like(at(pass).taken, samples));
+}
+
+View Replica::gradient_of_handed_on(std::int64_t samples, int pass) const {
+  return stored(like(at(pass).gradient_of_handed_on, samples));
+}
+
+ConstView Replica::gradient_of_taken(int pass) const {
+  const Pass& own = at(pass);
+  return stored(own.tape->gradient(own.input));
+}
 
 /// Zeros: a rehearsal reads what other passes would have left there.
 void Replica::make_step_memory() {
@@ -106,7 +154,11 @@ void Replica::make_stand_in() {
   if (stand_in_ != nullptr) return;
   stand_in_ = std::make_unique<BlankBatch>(device_, batch_spec_, 1);
   no_seed_ = Tensor(device_, {1});
-  fill(device_.compute(), 0, no_seed_);
+  if (hands_on()) {
+    const nn::Crossing& value = spec_.stage->output();
+    no_seed_ = Tensor(device_, value.shape.with_batch(1), value.dtype, value.layout);
+  }
+  clear(device_, no_seed_);
 }
 
 /// Where nobody has samples, nobody runs the model.
@@ -131,14 +183,15 @@ void Replica::begin_pass(Pass& pass, const data::Batch& batch, bool training, Co
                     .axis = axis_,
                     .epochs = epochs_});
   parameters_->narrow_values(device_.compute());
-  pass.batch = on_tape(*pass.tape, batch);
+  pass.batch = on_tape(pass, batch);
 }
 
 void Replica::run_forward(Pass& pass, const data::Batch& batch, bool training, ConstView position,
                           const nn::BatchShare& share, const View& losses, const View& numbers,
                           const View& told) {
   begin_pass(pass, batch, training, position, share);
-  pass.loss = task_->run({*pass.tape, *model_, pass.batch, training, losses, numbers, told});
+  pass.loss = train::run_forward(
+      spec_, *task_, {*pass.tape, *model_, pass.batch, training, losses, numbers, told});
 }
 
 ConstView Replica::answer(const data::Batch& batch) {
@@ -157,10 +210,16 @@ std::int64_t Replica::plan_answer() {
       spec_.fuse);
 }
 
-nn::Batch Replica::on_tape(nn::Tape& tape, const data::Batch& batch) {
+nn::Batch Replica::on_tape(Pass& pass, const data::Batch& batch) {
+  nn::Tape& tape = *pass.tape;
   nn::Batch named(batch_spec_.activations);
   std::size_t fields = 0;
   for (const nn::TensorSpec& tensor : batch_spec_.tensors) {
+    if (tensor.wants_gradient) {  // of a stand-in, what came last
+      pass.input = tape.input(like(pass.taken, batch.n));
+      named.add(tensor.name, pass.input);
+      continue;
+    }
     void* data = batch.images;
     if (tensor.constant) {
       data = constants_.f32();
@@ -189,12 +248,13 @@ void Replica::forward(const data::Batch& batch, ConstView position, const nn::Ba
 
 void Replica::backward(const View& seed, const nn::BackwardOptions& options,
                        nn::ReadyListener* listener, int pass) {
-  const Pass& own = passes_.at(static_cast<std::size_t>(pass));
+  const Pass& own = at(pass);
   if (own.samples == 0 && !stands_in()) {
     own.tape->backward_of_nothing(options, listener);
     return;
   }
-  own.tape->backward(own.loss, own.samples == 0 ? no_seed_.view() : seed, options, listener);
+  const View begin = hands_on() ? like(own.gradient_of_handed_on, own.samples) : seed;
+  own.tape->backward(own.loss, own.samples == 0 ? no_seed_.view() : begin, options, listener);
 }
 
 void Replica::rehearse_training(std::int64_t samples, ConstView position, bool accumulate) {
@@ -224,6 +284,10 @@ void Replica::rehearse_answer(std::int64_t samples) {
 
 void Replica::evaluate_nothing() {
   if (stands_in()) run_forward(passes_.front(), stand_in_->batch, false, {});
+}
+
+void Replica::evaluate_and_hand_on(const data::Batch& batch) {
+  run_forward(passes_.front(), batch, false, {});
 }
 
 void Replica::evaluate(const data::Batch& batch, View loss, View numbers) {

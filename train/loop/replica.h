@@ -35,6 +35,19 @@ class Replica {
   int passes() const { return static_cast<int>(passes_.size()); }
   nn::Tape& tape(int pass = 0) { return *passes_.at(static_cast<std::size_t>(pass)).tape; }
 
+  // Of a stage (ReplicaSpec::stage), what goes over its cuts for `samples` of `pass`. All are rows
+  // of the activations' type and layout, as they lie in memory.
+
+  /// Where a stage before the last one has put what forward() made: it stays until the pass's
+  /// backward() is over.
+  ConstView handed_on(int pass) const;
+  /// Where what the stage before has handed on is to lie before forward(), until backward() is over.
+  View taken(std::int64_t samples, int pass) const;
+  /// Where the gradient of handed_on() is to lie before backward().
+  View gradient_of_handed_on(std::int64_t samples, int pass) const;
+  /// The gradient of taken(), from backward() to the pass's next forward().
+  ConstView gradient_of_taken(int pass) const;
+
   /// Lets batch norm see the world's batch from now on; null: its own again. `world` outlives the
   /// replica's passes. An empty batch then runs a stand-in of one sample, which counts for nothing.
   void share_statistics(nn::CrossReplica* world);
@@ -54,7 +67,8 @@ class Replica {
   void forward(const data::Batch& batch, ConstView position = {}, const nn::BatchShare& share = {},
                View losses = {}, View told = {}, int pass = 0);
   /// Gradient of the last forward of `pass` times `seed` (f32 [1] on the device: 1 / samples of the
-  /// whole world), into the current gradient arena.
+  /// whole world), into the current gradient arena. A stage before the last one begins with
+  /// gradient_of_handed_on() instead.
   void backward(const View& seed, const nn::BackwardOptions& options, nn::ReadyListener* listener,
                 int pass = 0);
 
@@ -64,6 +78,8 @@ class Replica {
   void rehearse_training(std::int64_t samples, ConstView position, bool accumulate);
   void rehearse_evaluation(std::int64_t samples);
 
+  /// Forward in evaluation mode, of a stage before the last one: handed_on(0) has what it made.
+  void evaluate_and_hand_on(const data::Batch& batch);
   /// Forward in evaluation mode: loss (f32 [1]) = the sum over the batch, which is not empty; what
   /// the task measures is added to `numbers` (Task::metric()), if that is anything.
   void evaluate(const data::Batch& batch, View loss, View numbers);
@@ -85,7 +101,9 @@ class Replica {
     std::unique_ptr<Arena> activations;
     std::unique_ptr<nn::Tape> tape;
     nn::Batch batch;
-    nn::Variable loss;
+    nn::Variable loss;                    // or what is handed on
+    nn::Variable input;                   // what was
+    Tensor taken, gradient_of_handed_on;  // of stages alone
     std::int64_t samples = 0;
   };
 
@@ -95,7 +113,10 @@ class Replica {
   void make_stand_in();
   void begin_pass(Pass& pass, const data::Batch& batch, bool training, ConstView position,
                   const nn::BatchShare& share);
-  nn::Batch on_tape(nn::Tape& tape, const data::Batch& batch);
+  nn::Batch on_tape(Pass& pass, const data::Batch& batch);
+  bool hands_on() const { return batch_spec_.hands_on; }
+  void make_crossings(Pass& pass, std::int64_t samples);
+  const Pass& at(int pass) const { return passes_.at(static_cast<std::size_t>(pass)); }
   void run_forward(Pass& pass, const data::Batch& batch, bool training, ConstView position,
                    const nn::BatchShare& share = {}, const View& losses = {},
                    const View& numbers = {}, const View& told = {});

@@ -101,6 +101,7 @@ void ReplicaWatch::rethrow() const {
 }
 
 std::string ReplicaWatch::name_of(int rank) const {
+  if (own_name_of_) return own_name_of_(rank);
   return fmt::format(
       "replica {} ({})", rank,
       execution_.devices[static_cast<std::size_t>(rank - group_.first_rank())].to_string());

@@ -10,10 +10,12 @@
 
 #include <condition_variable>
 #include <exception>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "comm/core/group.h"
 #include "train/recipe/options.h"
@@ -22,9 +24,11 @@ namespace ringlet::train {
 
 class ReplicaWatch {
  public:
-  /// Both outlive the watch. Nobody runs at first.
-  ReplicaWatch(const Execution& execution, comm::Group& group)
-      : execution_(execution), group_(group) {}
+  /// Both outlive the watch. Nobody runs at first. `name_of`: a rank in words; empty: a replica and
+  /// its device.
+  ReplicaWatch(const Execution& execution, comm::Group& group,
+               std::function<std::string(int)> name_of = {})
+      : execution_(execution), group_(group), own_name_of_(std::move(name_of)) {}
 
   /// To be called before the replica's thread is started.
   void started(int rank);
@@ -52,6 +56,7 @@ class ReplicaWatch {
 
   const Execution& execution_;
   comm::Group& group_;
+  std::function<std::string(int)> own_name_of_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::set<int> running_;

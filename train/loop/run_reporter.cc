@@ -39,12 +39,14 @@ RunReporter::RunReporter(const RunSetup& setup, std::span<RunListener* const> li
           std::any_of(listeners.begin(), listeners.end(),
                       [](const RunListener* listener) { return listener->wants_grad_norm(); })) {}
 
-void RunReporter::started(const comm::Communicator& communicator, const nn::Parameters& parameters,
+void RunReporter::started(const Ranks& ranks, const nn::Parameters& parameters,
                           std::span<const StateArena> state, const std::vector<Bucket>& buckets) {
   if (listeners_.empty()) return;
   const Recipe& recipe = setup_.options.recipe;
+  const comm::Communicator& communicator = ranks.replicas;
+  const comm::Transport& world = ranks.world.transport();
   StartReport report{.options = setup_.options,
-                     .plan = parameters.plan(),
+                     .plan = setup_.stages ? setup_.stages->plan : parameters.plan(),
                      .buckets = buckets,
                      .data = setup_.data.train->description(),
                      .verification = verification_in_words(setup_),
@@ -56,13 +58,19 @@ void RunReporter::started(const comm::Communicator& communicator, const nn::Para
                      .layout = setup_.replica.layout,
                      .sync = strategies_in_words(communicator, buckets),
                      .sync_plan = plan_sync(communicator, buckets, setup_.options.execution),
-                     .why_no_graph = communicator.transport().why_no_captures(),
-                     .path = communicator.transport().path(),
-                     .hosts = communicator.transport().hosts()};
+                     .why_no_graph = world.why_no_captures(),
+                     .path = world.path(),
+                     .hosts = world.hosts()};
   if (recipe.has_margin()) {
     report.centres =
         centres_in_words(parameters, state, setup_.ranks * setup_.replica.max_train_batch);
     report.low_scale = low_scale_in_words(recipe.scale, setup_.replica.input.outputs);
+  }
+  report.ranks = setup_.ranks;
+  if (setup_.stages) {
+    report.ranks *= setup_.stages->count();
+    report.stages = stages_in_words(*setup_.stages, setup_.options.execution.pipeline,
+                                    setup_.partition.units(0));
   }
   for (int rank = 0; rank < setup_.ranks; ++rank) {
     report.batch_of_rank.push_back(setup_.partition.rank_range(0, rank).size());

@@ -9,6 +9,7 @@
 #include "base/stopwatch.h"
 #include "comm/communicator.h"
 #include "nn/parameters.h"
+#include "train/loop/ranks.h"
 #include "train/loop/train_step.h"
 #include "train/optimizers/optimizer.h"
 #include "train/reports/reports.h"
@@ -23,7 +24,7 @@ class RunReporter {
 
   bool wants_grad_norm() const { return wants_grad_norm_; }
 
-  void started(const comm::Communicator& communicator, const nn::Parameters& parameters,
+  void started(const Ranks& ranks, const nn::Parameters& parameters,
                std::span<const StateArena> state, const std::vector<Bucket>& buckets);
   /// Steps run eagerly from here on (step_graphs.h).
   void graph_refused(const std::string& why);

@@ -41,11 +41,18 @@ bool goes_on_there(const RunSetup& setup) {
 
 }  // namespace
 
-StateSaver::StateSaver(const RunSetup& setup, Device& device, comm::Communicator& communicator)
+StateSaver::StateSaver(const RunSetup& setup, Device& device, comm::Communicator& communicator,
+                       StageState* whole)
     : setup_(setup),
       device_(device),
       communicator_(communicator),
+      whole_(whole),
       former_(goes_on_there(setup) ? FormerState::kept : FormerState::removed) {}
+
+/// The whole model's.
+const nn::Registry& StateSaver::registry_of(TrainStep& step) const {
+  return whole_ != nullptr ? whole_->registry() : step.replica().parameters().registry();
+}
 
 bool StateSaver::due(std::int64_t step) const {
   const Files& files = setup_.options.files;
@@ -76,6 +83,7 @@ void StateSaver::on_rank_0_with_rows(const fs::path& target, TrainStep& step,
   HostState state;
   communicator_.set_activity("saving");
   if (sharded) state = step.download_state(!apart);  // others than rank 0 have a part
+  if (whole_ != nullptr) state = whole_->collect(step);
   std::optional<AtomicDirectory> folder;
   if (apart) {
     fs::path aside;
@@ -86,8 +94,8 @@ void StateSaver::on_rank_0_with_rows(const fs::path& target, TrainStep& step,
     state.rows_apart = write_rows(aside, step, progress, optimizer);
   }
   on_rank_0(communicator_, device_, "saving", [&] {
-    if (!sharded) state = step.download_state();
-    require_finite(state, step.replica().parameters().registry(), progress.step);
+    if (!sharded && whole_ == nullptr) state = step.download_state();
+    require_finite(state, registry_of(step), progress.step);
     if (!folder) folder.emplace(target);
     write(*folder, state);
   });
@@ -135,7 +143,7 @@ RowsApart StateSaver::write_rows(const fs::path& aside, TrainStep& step, const P
 
 void StateSaver::save_best(TrainStep& step, const Progress& progress) {
   const auto write_best = [&](AtomicDirectory& folder, const HostState& state) {
-    const nn::Registry& registry = step.replica().parameters().registry();
+    const nn::Registry& registry = registry_of(step);
     save_model(folder.path() / kModelFile, registry, state, setup_.model);
     if (state.rows_apart) {
       save_centres_index(folder.path() / kCentresFolder / kIndexFile, registry,
@@ -180,7 +188,7 @@ void StateSaver::write(AtomicDirectory& folder, const HostState& state, TrainSte
                        const Progress& progress, RunReporter& reporter) {
   const Files& files = setup_.options.files;
   const fs::path& out = files.out;
-  const nn::Registry& registry = step.replica().parameters().registry();
+  const nn::Registry& registry = registry_of(step);
   save_state(folder, out, registry, state, setup_.model, setup_.options.recipe, progress,
              setup_.data.train->hash(), std::exchange(former_, FormerState::kept));
   reporter.saved((out / "state").string());

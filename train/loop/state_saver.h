@@ -12,6 +12,7 @@
 #include "base/files/atomic_file.h"
 #include "comm/communicator.h"
 #include "train/loop/run_reporter.h"
+#include "train/loop/stage_state.h"
 #include "train/loop/train_step.h"
 #include "train/setup/run_setup.h"
 
@@ -19,7 +20,9 @@ namespace ringlet::train {
 
 class StateSaver {
  public:
-  StateSaver(const RunSetup& setup, Device& device, comm::Communicator& communicator);
+  /// `communicator`: of all ranks. `whole`: where the model is cut into stages; null: it is not.
+  StateSaver(const RunSetup& setup, Device& device, comm::Communicator& communicator,
+             StageState* whole = nullptr);
 
   /// Whether a state is to be saved when `step` steps are done: every so many, or at the end of
   /// each epoch, and at the end of the run. The same on all ranks.
@@ -43,6 +46,7 @@ class StateSaver {
 
  private:
   bool holds(std::int64_t step) const;
+  const nn::Registry& registry_of(TrainStep& step) const;
   void write(AtomicDirectory& folder, const HostState& state, TrainStep& step,
              const Progress& progress, RunReporter& reporter);
   /// Calls write(folder, state) on rank 0, where `target` is the folder's name. Collective.
@@ -56,6 +60,7 @@ class StateSaver {
   const RunSetup& setup_;
   Device& device_;
   comm::Communicator& communicator_;
+  StageState* whole_;
   std::int64_t saved_step_ = -1;
   FormerState former_;  // of the next save
 };

@@ -8,7 +8,9 @@
 #include <string>
 #include <utility>
 
+#include "base/hash.h"
 #include "base/stopwatch.h"
+#include "train/batches/label_batches.h"
 #include "train/files/centres.h"
 #include "train/files/load_model.h"
 #include "train/loop/diagnose.h"
@@ -33,7 +35,7 @@ data::BatchSchedule schedule_of(const RunSetup& setup, int rank) {
 
 TrainStepOptions step_options(const RunSetup& setup, int rank, bool grad_norm) {
   return {.sync = {static_cast<const BucketSpec&>(setup.options.execution),
-                   static_cast<const GradientSpec&>(setup.options.recipe)},
+                   static_cast<const GradientSpec&>(setup.options.recipe), setup.stages != nullptr},
           .make_optimizer = setup.options.make_optimizer,
           .shards =
               setup.partition.exact ? static_cast<int>(setup.partition.shards_of(rank).size()) : 1,
@@ -44,6 +46,17 @@ TrainStepOptions step_options(const RunSetup& setup, int rank, bool grad_norm) {
 
 /// Whether samples are read while the run goes on: one may fail then.
 bool reads(const RunSetup& setup) { return setup.data.train->images().empty(); }
+
+/// What this rank's replica is built of: its stage, with as many passes as are held at once.
+ReplicaSpec spec_of(const RunSetup& setup, const Ranks& ranks, const Pipeline& pipeline) {
+  ReplicaSpec spec = setup.replica;
+  if (!setup.stages) return spec;
+  require(ranks.are_cut() && ranks.stages->size() == setup.stages->count(), "TrainLoop",
+          "a model in stages has a rank for each; run it by run_ranks()");
+  spec.stage = setup.stages->specs[static_cast<std::size_t>(ranks.stage())];
+  spec.passes = pipeline.held(ranks.stage());
+  return spec;
+}
 
 /// Batches of a rank from one step's beginning up to the end of the first that all ranks can leave
 /// out when they hear of it now: those in flight are made.
@@ -61,12 +74,15 @@ data::LoaderOptions loader_of(const RunSetup& setup, comm::Communicator& communi
   return loader;
 }
 
-/// One stage: a forward and a backward by turns.
-Program program_of(const RunSetup& setup, int rank) {
-  const Pipeline pipeline =
-      make_pipeline(PipelineSchedule::naive, 1, static_cast<int>(setup.partition.units(rank)));
+/// Of one stage a forward and a backward by turns.
+Pipeline pipeline_of(const RunSetup& setup, const Ranks& ranks) {
+  const int stages = setup.stages ? setup.stages->count() : 1;
+  const auto schedule = setup.stages ? setup.options.execution.pipeline : PipelineSchedule::naive;
+  Pipeline pipeline =
+      make_pipeline(schedule, stages, static_cast<int>(setup.partition.units(ranks.replica())));
   validate(pipeline);
-  return pipeline.programs.front();
+  require_room_for_messages(pipeline, ranks.stage());
+  return pipeline;
 }
 
 /// Samples of a rank's passes in any step, each number once.
@@ -108,30 +124,39 @@ MicroBatch micro_batch(const Partition& partition, std::int64_t step, std::int64
           .samples_by_rank = by_rank};
 }
 
-TrainLoop::TrainLoop(const RunSetup& setup, Device& device, comm::Communicator& communicator,
+TrainLoop::TrainLoop(const RunSetup& setup, Device& device, const Ranks& ranks,
                      std::span<RunListener* const> listeners)
     : setup_(setup),
       device_(device),
-      communicator_(communicator),
-      program_(program_of(setup, communicator.rank())),
+      ranks_(ranks),
+      communicator_(ranks.replicas),
+      pipeline_(pipeline_of(setup, ranks)),
+      program_(pipeline_.programs[static_cast<std::size_t>(ranks.stage())]),
       reporter_(setup, listeners),
-      step_(device, communicator, setup.replica,
-            step_options(setup, communicator.rank(), reporter_.wants_grad_norm())),
-      evaluator_(step_.replica(), communicator, setup.data.test, setup.loader,
-                 setup.evaluation_batch, step_.axis()),
-      verifier_(step_.replica(), communicator, setup),
-      saver_(setup, device, communicator),
-      batches_(make_batch_source(
-          device, setup.data.train, schedule_of(setup, communicator.rank()),
-          {loader_of(setup, communicator), setup.options.recipe.seed, setup.options.recipe.shuffle,
-           setup.partition.units(communicator.rank())})),
+      step_(device, ranks, spec_of(setup, ranks, pipeline_),
+            step_options(setup, communicator_.rank(), reporter_.wants_grad_norm())),
+      link_(ranks.are_cut() ? std::make_unique<StageLink>(device, *ranks.stages, step_.replica())
+                            : nullptr),
+      whole_(ranks.are_cut() ? std::make_unique<StageState>(setup, ranks) : nullptr),
+      evaluator_(step_.replica(), ranks, setup.data.test, setup.loader, setup.evaluation_batch,
+                 step_.axis(), link_.get()),
+      verifier_(step_.replica(), communicator_, setup),
+      saver_(setup, device, ranks.world, whole_.get()),
+      batches_(make_stage_batches(device, ranks.stage() == 0, ranks.is_last(), setup.data.train,
+                                  schedule_of(setup, communicator_.rank()),
+                                  {.loader = loader_of(setup, communicator_),
+                                   .seed = setup.options.recipe.seed,
+                                   .shuffle = setup.options.recipe.shuffle,
+                                   .per_step = setup.partition.units(communicator_.rank()),
+                                   .held = step_.replica().passes()})),
       graphs_(device.compute(),
-              setup.options.execution.graph && batches_->capturable() &&
-                  (communicator.size() == 1 || communicator.transport().captures() != nullptr),
-              communicator.transport().captures()),
+              setup.options.execution.graph && batches_->capturable() && !ranks.are_cut() &&
+                  (communicator_.size() == 1 || communicator_.transport().captures() != nullptr),
+              communicator_.transport().captures()),
+      samples_(static_cast<std::size_t>(setup.partition.units(communicator_.rank()))),
       samples_by_rank_(step_.is_sharded()
-                           ? static_cast<std::size_t>(communicator.size() *
-                                                      setup.partition.units(communicator.rank()))
+                           ? static_cast<std::size_t>(communicator_.size() *
+                                                      setup.partition.units(communicator_.rank()))
                            : 0) {
   rates_.reserve(static_cast<std::size_t>(setup.steps_in_flight) + 1);
   communicator_.set_activity("starting");
@@ -139,8 +164,8 @@ TrainLoop::TrainLoop(const RunSetup& setup, Device& device, comm::Communicator& 
   agree_on_graphs();
   rehearse();
   load_start();
-  on_rank_0(communicator_, device_, "start", [this] {
-    reporter_.started(communicator_, step_.replica().parameters(), step_.optimizer().state(),
+  on_rank_0(ranks_.world, device_, "start", [this] {
+    reporter_.started(ranks_, step_.replica().parameters(), step_.optimizer().state(),
                       step_.sync().buckets());
   });
 }
@@ -158,6 +183,22 @@ void TrainLoop::check_plan() {
   for (const StateArena& arena : step_.optimizer().state()) arenas += arena.name + ' ';
   entries.emplace_back("the optimiser's state", arenas);
   communicator_.require_equal(device_.communication(), entries);
+  if (ranks_.are_cut()) check_stages();
+}
+
+/// What all stages have to agree on.
+void TrainLoop::check_stages() {
+  auto entries = plan_entries(setup_, {}, {}, communicator_.strategy());
+  for (const nn::StageCut& cut : setup_.stages->cuts) {
+    entries.emplace_back(fmt::format("--stages, stage {}", cut.index), cut.layers);
+  }
+  for (int stage = 0; stage < pipeline_.stages(); ++stage) {
+    const std::string text = text_of(pipeline_.programs[static_cast<std::size_t>(stage)]);
+    entries.emplace_back(
+        fmt::format("--pipeline, stage {}", stage),
+        fmt::format("{}, hash {:016x}", pipeline_.schedule, hash_bytes(text.data(), text.size())));
+  }
+  ranks_.world.require_equal(device_.communication(), entries);
 }
 
 /// Where data do not fit into a rank's GPU, its steps cannot be captured. Then no rank's are: all
@@ -184,8 +225,8 @@ void TrainLoop::load_start() {
   nn::Parameters& parameters = step_.replica().parameters();
   parameters.initialize(setup_.options.recipe.seed);
   std::optional<HostState> read;
-  on_rank_0(communicator_, device_, "weights", [&] {
-    const nn::Registry& registry = parameters.registry();
+  on_rank_0(ranks_.world, device_, "weights", [&] {
+    const nn::Registry& registry = whole_ ? whole_->registry() : parameters.registry();
     const Files& files = setup_.options.files;
     if (setup_.resumed) {
       read = load_state(*setup_.resumed, registry, specs_of(step_.optimizer().state()),
@@ -200,9 +241,10 @@ void TrainLoop::load_start() {
       take_centres(centres_file_of(files.init_centres), registry, setup_.data.train->target_names(),
                    *read);
     }
-    if (read) step_.upload_state(*read);
+    if (read && !whole_) step_.upload_state(*read);
     saver_.bring_best();
   });
+  if (whole_) whole_->hand_out(step_, read ? &*read : nullptr);
   step_.broadcast_state(read ? &*read : nullptr);
   if (!setup_.resumed) return;
   if (step_.is_sharded() && has_rows_apart(*setup_.resumed)) {
@@ -275,8 +317,9 @@ void TrainLoop::begin_step(std::int64_t samples) {
   }
   reporter_.step_begins(samples, pending_.empty());
   weight_ = weight_of_step(setup_, progress_.step);
-  step_.begin_with_one_of(rates_, samples, setup_.partition.rank_range(progress_.step, rank).size(),
-                          setup_.stop_requested() || fails_soon(), weight_);
+  const std::int64_t own =  // which each stage of a replica has, and the last one counts
+      ranks_.is_last() ? setup_.partition.rank_range(progress_.step, rank).size() : 0;
+  step_.begin_with_one_of(rates_, samples, own, setup_.stop_requested() || fails_soon(), weight_);
   if (step_.samples_rows()) list_rows(progress_.step);
   batches_->begin_step(setup_.partition.units(rank));
 }
@@ -290,7 +333,7 @@ void TrainLoop::list_rows(std::int64_t step) {
 /// A sample that cannot be read is told of as a wish to stop, early enough that the steps before it
 /// are made and saved.
 bool TrainLoop::fails_soon() {
-  if (!reads(setup_)) return false;
+  if (!reads(setup_) || ranks_.stage() > 0) return false;
   const PhaseTimer timer(step_.phases().data, device_.compute().tracer(), "data");
   communicator_.set_activity("data loading");
   failure_ = batches_->failure_within(batches_in_sight(setup_, communicator_.rank()));
@@ -303,17 +346,22 @@ void TrainLoop::compute_gradients() {
     samples_by_rank_[i] =
         setup_.partition.unit(progress_.step, static_cast<int>(of.rem), of.quot).size();
   }
+  for (std::size_t k = 0; k < samples_.size(); ++k) {
+    samples_[k] =
+        setup_.partition.unit(progress_.step, communicator_.rank(), static_cast<std::int64_t>(k))
+            .size();
+  }
   for (const Action& action : program_) act(action);
 }
 
 void TrainLoop::act(const Action& action) {
   if (const auto* forward_of = std::get_if<Forward>(&action)) {
     forward(forward_of->micro_batch);
-  } else if (std::holds_alternative<Backward>(action)) {
-    step_.backward();  // there is room for one pass
+  } else if (const auto* backward_of = std::get_if<Backward>(&action)) {
+    step_.backward(backward_of->micro_batch % step_.replica().passes());
+  } else if (const auto* move = std::get_if<Move>(&action)) {
+    link_->run(*move, samples_);
   } else {
-    require(std::holds_alternative<Sync>(action), "TrainLoop::act",
-            "one stage alone moves nothing");
     step_.finish_gradients();
   }
 }
@@ -322,7 +370,7 @@ void TrainLoop::forward(std::int64_t unit) {
   const std::int64_t units = setup_.partition.units(communicator_.rank());
   const data::Batch& batch = next_batch();
   step_.forward(batch, micro_batch(setup_.partition, progress_.step, unit, units, samples_by_rank_),
-                batches_->position());
+                batches_->position(), static_cast<int>(unit % step_.replica().passes()));
 }
 
 const data::Batch& TrainLoop::next_batch() {
@@ -372,9 +420,9 @@ void TrainLoop::check_sums(const Pending& step) {
   if (!std::isfinite(sums.loss)) {
     if (step_.samples_rows()) list_rows(index);  // later steps may have listed theirs
     const FirstBroken found =
-        find_first_nonfinite(step_.replica(), setup_, communicator_.rank(), index, step_.axis());
-    const auto findings = communicator_.gather_text(device_.communication(), to_text(found),
-                                                    "search for broken numbers");
+        find_first_nonfinite(step_.replica(), setup_, ranks_, index, step_.axis(), link_.get());
+    const auto findings = ranks_.world.gather_text(device_.communication(), to_text(found),
+                                                   "search for broken numbers");
     throw_nonfinite_loss(sums.loss, setup_, index, findings);
   }
   if (step_.sync().narrows() && !std::isfinite(sums.grad_norm)) {
@@ -388,9 +436,10 @@ void TrainLoop::check_sums(const Pending& step) {
 /// Of rows that are cut, any rank may have the broken ones.
 std::string TrainLoop::broken_gradient() {
   std::string mine = find_nonfinite_gradient(step_.replica());
-  if (!step_.is_sharded()) return mine;
-  for (const std::string& found :
-       communicator_.gather_text(device_.communication(), mine, "search for broken gradients")) {
+  if (!step_.is_sharded() && !ranks_.are_cut()) return mine;
+  auto all = ranks_.world.gather_text(device_.communication(), mine, "search for broken gradients");
+  std::ranges::reverse(all);  // backward begins with the last stage
+  for (const std::string& found : all) {
     if (!found.empty()) return found;
   }
   return {};
@@ -407,6 +456,8 @@ void TrainLoop::report_settled() {
   }
   settled_.clear();
 }
+
+HostState TrainLoop::collect() { return whole_ ? whole_->collect(step_) : step_.download_state(); }
 
 void TrainLoop::after_step() {
   const bool epoch_end = progress_.step % setup_.partition.steps_per_epoch() == 0;
@@ -429,8 +480,8 @@ void TrainLoop::after_step() {
 
 /// Whether it is for this that the run was interrupted, no rank but one knows.
 void TrainLoop::end_if_broken() {
-  const auto failures = communicator_.gather_text(device_.communication(), failure_ ? "failed" : "",
-                                                  "whether samples could be read");
+  const auto failures = ranks_.world.gather_text(device_.communication(), failure_ ? "failed" : "",
+                                                 "whether samples could be read");
   const bool failed = std::ranges::any_of(failures, [](const auto& text) { return !text.empty(); });
   if (failed) end_with_failure(failure_, "goes on");
 }
@@ -534,7 +585,7 @@ bool TrainLoop::note_best(const std::vector<Verified>& sets) {
 /// A rank could not read its samples: that one has the `failure`, the others none. What was learnt
 /// is saved. `resumed` is what a run does that is resumed.
 void TrainLoop::end_with_failure(const std::exception_ptr& failure, std::string_view resumed) {
-  if (!failure) communicator_.barrier(device_.communication(), "the end of the run");  // throws
+  if (!failure) ranks_.world.barrier(device_.communication(), "the end of the run");  // throws
   const std::filesystem::path& out = setup_.options.files.out;
   try {
     std::rethrow_exception(failure);

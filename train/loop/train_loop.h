@@ -11,7 +11,10 @@
 #include "comm/communicator.h"
 #include "train/batches/batch_source.h"
 #include "train/loop/evaluator.h"
+#include "train/loop/ranks.h"
 #include "train/loop/run_reporter.h"
+#include "train/loop/stage_link.h"
+#include "train/loop/stage_state.h"
 #include "train/loop/state_saver.h"
 #include "train/loop/step_graphs.h"
 #include "train/loop/train_step.h"
@@ -40,6 +43,10 @@ class TrainLoop {
   /// `listeners` are told what happens; only rank 0 has any. Collective: all ranks construct and
   /// run() together. Throws MismatchError when the ranks' plans differ.
   TrainLoop(const RunSetup& setup, Device& device, comm::Communicator& communicator,
+            std::span<RunListener* const> listeners)
+      : TrainLoop(setup, device, ranks_of(communicator), listeners) {}
+  /// Where the model may be cut into stages (RunSetup::stages), of which this rank has one.
+  TrainLoop(const RunSetup& setup, Device& device, const Ranks& ranks,
             std::span<RunListener* const> listeners);
   /// Waits for the steps in flight: they use this memory.
   ~TrainLoop();
@@ -60,6 +67,8 @@ class TrainLoop {
   Replica& replica() { return step_.replica(); }
   const Optimizer& optimizer() const { return step_.optimizer(); }
   const PhaseSeconds& phases() { return step_.phases(); }
+  /// The whole model's state on rank 0; of several stages on no other rank. Collective.
+  HostState collect();
   const Progress& progress() const { return progress_; }
 
  private:
@@ -73,6 +82,7 @@ class TrainLoop {
   };
 
   void check_plan();
+  void check_stages();
   void agree_on_graphs();
   void rehearse();
   void load_start();
@@ -103,15 +113,20 @@ class TrainLoop {
 
   const RunSetup& setup_;
   Device& device_;
-  comm::Communicator& communicator_;
-  Program program_;  // what this rank does in each step
+  Ranks ranks_;
+  comm::Communicator& communicator_;  // of the replicas
+  Pipeline pipeline_;
+  const Program& program_;  // what this rank does in each step
   RunReporter reporter_;
   TrainStep step_;
+  std::unique_ptr<StageLink> link_;    // null: one stage
+  std::unique_ptr<StageState> whole_;  // the same
   Evaluator evaluator_;
   Verifier verifier_;
   StateSaver saver_;
   std::unique_ptr<BatchSource> batches_;
   StepGraphs graphs_;
+  std::vector<std::int64_t> samples_;          // of this replica's passes of a step
   std::vector<std::int64_t> samples_by_rank_;  // of each pass of a step; empty: nobody asks
   std::vector<std::int32_t> labels_;           // of a step; empty: nobody asks
   std::vector<Pending> pending_, settled_;     // the oldest first; a few at most

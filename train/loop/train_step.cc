@@ -56,25 +56,25 @@ class Untraced {
 
 }  // namespace
 
-TrainStep::TrainStep(Device& device, comm::Communicator& communicator, const ReplicaSpec& spec,
+TrainStep::TrainStep(Device& device, const Ranks& ranks, const ReplicaSpec& spec,
                      const TrainStepOptions& options)
     : device_(device),
-      communicator_(communicator),
-      replica_(device, spec, &communicator.allocator(device),
-               position_of(communicator, spec, options)),
+      communicator_(ranks.replicas),
+      replica_(device, spec, &communicator_.allocator(device),
+               position_of(communicator_, spec, options)),
       optimizer_(
           make_optimizer(device, replica_.parameters(), spec.recipe, options.make_optimizer)),
       tree_(options.shards),
-      sync_(device, communicator, replica_.parameters(), tree_, options.sync),
+      sync_(device, communicator_, replica_.parameters(), tree_, options.sync),
       loss_scale_(spec.recipe.precision == Precision::f16 ? std::make_unique<LossScale>(device)
                                                           : nullptr),
       inputs_(device, scales_loss() ? options.in_flight + 1 : 0),
       squares_(device, {2 * kDoubleBytes}, DType::u8),
       sums_(device, nn::Parameters::kStatistics * size_of(DType::f32), options.in_flight + 1),
       clip_norm_(spec.recipe.clip_norm),
-      // That of sharded rows takes all ranks, and only rank 0 knows who wants it.
+      // That of sharded rows, and of stages, takes all ranks, and only rank 0 knows who wants it.
       grad_norm_(options.grad_norm || sync_.narrows() || clips() || scales_loss() ||
-                 !replica_.parameters().registry().along.alone()) {
+                 ranks.are_cut() || !replica_.parameters().registry().along.alone()) {
   rates_.reserve(static_cast<std::size_t>(options.in_flight) + 1);
   open_.resize(static_cast<std::size_t>(replica_.passes()));
   if (replica_.passes() > 1) {
@@ -91,8 +91,8 @@ TrainStep::TrainStep(Device& device, comm::Communicator& communicator, const Rep
       "nothing (Optimizer::skips_steps)");
   const nn::AxisPosition& along = replica_.parameters().registry().along;
   if (!along.alone()) {
-    axis_ = std::make_unique<DataAxis>(device, communicator, along);
-    rows_ = std::make_unique<ShardedRows>(device, communicator, replica_.parameters());
+    axis_ = std::make_unique<DataAxis>(device, communicator_, along);
+    rows_ = std::make_unique<ShardedRows>(device, communicator_, replica_.parameters());
     replica_.share_rows(axis_.get());
     most_samples_ = spec.max_train_batch;
     most_evaluated_ = spec.max_eval_batch;
@@ -105,9 +105,13 @@ TrainStep::TrainStep(Device& device, comm::Communicator& communicator, const Rep
     listed_ =
         std::make_unique<Uploader>(device, std::max<std::int64_t>(1, sampled->listed.bytes()));
   }
-  if (!options.world_statistics || communicator.size() == 1) return;
+  if (ranks.are_cut()) {
+    stages_ = std::make_unique<StageSums>(device, *ranks.stages,
+                                          std::int64_t{nn::Parameters::kStatistics});
+  }
+  if (!options.world_statistics || communicator_.size() == 1) return;
   world_ =
-      std::make_unique<WorldStatistics>(device, communicator, replica_.parameters().registry());
+      std::make_unique<WorldStatistics>(device, communicator_, replica_.parameters().registry());
   replica_.share_statistics(world_.get());
 }
 
@@ -300,26 +304,31 @@ void TrainStep::finish_gradients() {
   measure_gradient();
 }
 
+NormLimit TrainStep::norm_limit() const {
+  if (!clips() || scales_loss()) return {};
+  return {static_cast<float>(clip_norm_), inputs_.gradient_scale()};
+}
+
 /// Every rank has the same sums, and so the same norm and scale, without a collective. Where rows
-/// are cut, each tells the squares of its own.
+/// are cut, each tells the squares of its own, and so does each stage.
 void TrainStep::measure_gradient(bool rehearses) {
   if (!grad_norm_) return;
   const nn::Parameters& parameters = replica_.parameters();
-  const auto most = static_cast<float>(clip_norm_);
   const View norm = statistic(parameters, kGradNorm);
-  NormLimit limit;
-  if (clips() && !scales_loss()) limit = {most, inputs_.gradient_scale()};
-  if (rows_) {
+  const NormLimit limit = norm_limit();
+  const View of_model = parameters.gradients().slice(0, parameters.plan().with_gradient());
+  if (stages_ && !rehearses) {
+    stages_->add(parameters.statistics(), of_model, norm, limit);
+  } else if (rows_) {
     rows_->measure(device_.compute(), norm, limit, rehearses);
   } else if (parameters.plan().of_loss > 0) {
     measure_apart(norm, limit);
   } else {
-    l2_norm(device_.compute(), parameters.gradients().slice(0, parameters.plan().with_gradient()),
-            norm, limit);
+    l2_norm(device_.compute(), of_model, norm, limit);
   }
   if (!scales_loss()) return;
-  loss_scale_end(device_.compute(), {.most = most}, norm, loss_scale_->state(),
-                 inputs_.gradient_scales(),
+  loss_scale_end(device_.compute(), {.most = static_cast<float>(clip_norm_)}, norm,
+                 loss_scale_->state(), inputs_.gradient_scales(),
                  parameters.statistics().slice(kSkipsInRow, kLossScale + 1));
 }
 

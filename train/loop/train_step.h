@@ -30,6 +30,7 @@
 #include "kernels/host_copy.h"
 #include "train/files/state.h"
 #include "train/loop/loss_scale.h"
+#include "train/loop/ranks.h"
 #include "train/loop/replica.h"
 #include "train/loop/sharded_rows.h"
 #include "train/loop/step_inputs.h"
@@ -37,6 +38,7 @@
 #include "train/reports/reports.h"
 #include "train/sync/data_axis.h"
 #include "train/sync/gradient_sync.h"
+#include "train/sync/stage_sums.h"
 #include "train/sync/world_statistics.h"
 
 namespace ringlet::train {
@@ -92,6 +94,10 @@ class TrainStep {
  public:
   /// Device and communicator outlive the step. The parameters are not initialised.
   TrainStep(Device& device, comm::Communicator& communicator, const ReplicaSpec& spec,
+            const TrainStepOptions& options)
+      : TrainStep(device, ranks_of(communicator), spec, options) {}
+  /// One stage of a model, where ReplicaSpec::stage says so.
+  TrainStep(Device& device, const Ranks& ranks, const ReplicaSpec& spec,
             const TrainStepOptions& options);
   /// Waits for what is under way: it uses this memory.
   ~TrainStep();
@@ -145,7 +151,7 @@ class TrainStep {
   /// sums may then be none.
   StepSums take_sums();
 
-  /// Copies parameters, buffers and the optimiser's state from rank 0 to all. Rows that are cut
+  /// Copies parameters, buffers and the optimiser's state from rank 0 to all, of a stage each. Rows that are cut
   /// over ranks go to those that have them, from `read`: what rank 0 has read, if anything.
   /// Collective.
   void broadcast_state(const HostState* read = nullptr);
@@ -185,6 +191,7 @@ class TrainStep {
   void begin_pass(const MicroBatch& micro, std::int64_t samples);
   View sums_of(int shard);
   void count_share(std::int64_t samples);
+  NormLimit norm_limit() const;
   void measure_gradient(bool rehearses = false);
   void measure_apart(const View& norm, const NormLimit& limit);
 
@@ -194,6 +201,7 @@ class TrainStep {
   std::unique_ptr<Optimizer> optimizer_;
   ShardTree tree_;
   GradientSync sync_;
+  std::unique_ptr<StageSums> stages_;                   // null: one stage
   std::unique_ptr<WorldStatistics> world_;              // null: batch norm sees its own batch
   std::unique_ptr<DataAxis> axis_;                      // null: no rows are cut
   std::unique_ptr<ShardedRows> rows_;                   // the same

@@ -15,6 +15,7 @@
 #include "kernels/device.h"
 #include "kernels/tensor.h"
 #include "nn/models/model.h"
+#include "train/pipeline/schedules.h"
 #include "train/recipe/classification_spec.h"
 #include "train/recipe/margin_spec.h"
 #include "train/recipe/optimizer_spec.h"
@@ -87,6 +88,10 @@ struct Execution : BucketSpec {
   int threads = 1;                            ///< CPU threads a replica
   int workers = -1;           ///< threads a replica that read samples; negative: see run_setup.cc
   std::string sync = "auto";  ///< strategy of all-reduce, by its name
+  /// How many stages the model is cut into, or which: a number, or as nn::parse_stages() takes them.
+  /// The world is then this number times the replicas, rank = stage * replicas + replica.
+  std::string stages = "1";
+  PipelineSchedule pipeline = PipelineSchedule::one_f_one_b;  ///< of several stages
   comm::Strategies strategies{};  ///< Ringlet's, and those that the program has added
   comm::StrategyTable table{};    ///< for "auto"; empty: what `ringlet tune` measured
   TransportChoice transport = TransportChoice::automatic;  ///< see choose_transport()

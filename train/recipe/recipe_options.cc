@@ -55,10 +55,13 @@ OptionTable<Recipe> made() {
       "shuffle", &Recipe::shuffle,
       {.help = "take the samples in file order", .form = Switch::off, .since_first_states = true}));
   table.add(picture_options());
-  table.add(option("accumulate", &Recipe::accumulate,
-                   {.help = "forward and backward passes for each replica's share of a batch",
-                    .range = from(1),
-                    .since_first_states = true}));
+  table.add(
+      option("accumulate", &Recipe::accumulate,
+             {.help = "forward and backward passes for each replica's share of a batch; under "
+                      "--stages about 4 for each stage where nobody says",
+              .range = from(1),
+              .since_first_states = true,
+              .also = "--micro-batches"}));
   table.add(option("exact", &Recipe::exact,
                    {.help = "add gradients in one fixed tree: the same bits for 1, 2, 4 and 8 "
                             "replicas",

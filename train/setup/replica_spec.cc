@@ -11,7 +11,34 @@
 
 namespace ringlet::train {
 
+namespace {
+
+/// A stage, and the model that it is a part of.
+class StageOfModel : public nn::Layer {
+ public:
+  StageOfModel(std::unique_ptr<nn::Layer> model, const StageSpec& spec)
+      : model_(std::move(model)),
+        stage_(nn::stage_of(*model_, spec.units, spec.cut.begin, spec.cut.end)) {}
+  nn::Variable forward(nn::Tape& tape, const nn::Variable& x) override {
+    return stage_->forward(tape, x);
+  }
+  void register_in(nn::Registry& registry, const std::string& prefix) override {
+    stage_->register_in(registry, prefix);
+  }
+
+ private:
+  std::unique_ptr<nn::Layer> model_;
+  std::unique_ptr<nn::Layer> stage_;
+};
+
+}  // namespace
+
 std::unique_ptr<nn::Layer> make_model(const ReplicaSpec& spec) {
+  if (spec.stage) {
+    ReplicaSpec whole = spec;
+    whole.stage = nullptr;
+    return std::make_unique<StageOfModel>(make_model(whole), *spec.stage);
+  }
   const bool embeds = spec.recipe.has_margin();
   nn::ModelInput input = spec.input;
   if (embeds) input.outputs = spec.recipe.embedding_size;
@@ -47,9 +74,21 @@ Shape batch_shape(const data::FieldSpec& field, std::int64_t samples) {
 nn::BatchSpec batch_of(const ReplicaSpec& spec, std::int64_t samples) {
   nn::BatchSpec batch{.activations = activations_of(spec.recipe.precision), .images = spec.layout};
   const nn::ModelInput& input = spec.input;
-  if (input.channels > 0) {
+  const StageSpec* const stage = spec.stage.get();
+  if (stage != nullptr && !stage->is_first()) {
+    const nn::Crossing& taken = stage->input();
+    batch.tensors.push_back({.name = nn::kHandedOn,
+                             .shape = taken.shape.with_batch(samples),
+                             .layout = taken.layout,
+                             .dtype = taken.dtype,
+                             .wants_gradient = taken.wants_gradient});
+  } else if (input.channels > 0) {
     batch.tensors.push_back(
         {nn::kImages, {samples, input.channels, input.height, input.width}, spec.layout});
+  }
+  if (stage != nullptr && !stage->is_last()) {
+    batch.hands_on = true;
+    return batch;
   }
   if (input.outputs > 0) {
     batch.tensors.push_back({nn::kTargets, {samples}, Layout::nchw, DType::i32});
@@ -62,6 +101,22 @@ nn::BatchSpec batch_of(const ReplicaSpec& spec, std::int64_t samples) {
     batch.tensors.push_back({nn::kConstants, {constants}, Layout::nchw, DType::f32, true});
   }
   return batch;
+}
+
+nn::Variable run_forward(const ReplicaSpec& spec, const Task& task, const TaskPass& pass) {
+  const StageSpec* const stage = spec.stage.get();
+  if (stage == nullptr) return task.run(pass);
+  const nn::Variable y = stage->is_first()
+                             ? task.output(pass.tape, pass.model, pass.batch)
+                             : pass.model.forward(pass.tape, pass.batch[nn::kHandedOn]);
+  require(!y.absent(), "the model", "returns an empty variable; its forward() should return one");
+  return stage->is_last() ? task.run_from(y, pass) : y;
+}
+
+nn::Pass pass_of(const ReplicaSpec& spec, const Task& task, nn::Layer& model, bool training) {
+  return [&spec, &task, &model, training](nn::Tape& tape, const nn::Batch& batch) {
+    return run_forward(spec, task, {tape, model, batch, training});
+  };
 }
 
 nn::Pass pass_of(const Task& task, nn::Layer& model, bool training) {

@@ -11,18 +11,31 @@
 #include "nn/batch.h"
 #include "nn/layer.h"
 #include "nn/models/model.h"
+#include "nn/stages/stages.h"
 #include "train/recipe/options.h"
 #include "train/task/task.h"
 
 namespace ringlet::train {
 
-/// What a replica must be told to be built; equal on all ranks.
+/// The part of a model that a rank runs (nn/stages/stages.h).
+struct StageSpec {
+  nn::Units units;
+  nn::StageCut cut;
+  bool is_first() const { return cut.begin == 0; }
+  bool is_last() const { return cut.end == units.count(); }
+  /// What it takes from the stage before it, and gives to the next one.
+  const nn::Crossing& input() const { return units[cut.begin].input; }
+  const nn::Crossing& output() const { return units[cut.end].input; }
+};
+
+/// What a replica must be told to be built; equal on all ranks of a stage.
 struct ReplicaSpec {
   Recipe recipe;
-  MakeModel make_model = {};              ///< see TrainOptions
-  nn::ModelInput input;                   ///< no channels: no images; no outputs: no targets
-  std::vector<data::FieldSpec> fields{};  ///< of the data set
-  std::shared_ptr<const Task> task{};     ///< null: classification, all classes alike
+  MakeModel make_model = {};                 ///< see TrainOptions
+  nn::ModelInput input;                      ///< no channels: no images; no outputs: no targets
+  std::vector<data::FieldSpec> fields{};     ///< of the data set
+  std::shared_ptr<const Task> task{};        ///< null: classification, all classes alike
+  std::shared_ptr<const StageSpec> stage{};  ///< null: the whole model
   Layout layout = Layout::nchw;
   std::int64_t max_train_batch = 1;  ///< samples of the largest forward and backward pass
   std::int64_t max_eval_batch = 1;
@@ -32,7 +45,7 @@ struct ReplicaSpec {
   bool fuse = true;
 };
 
-/// The model of `spec`, its parameters without memory.
+/// The model of `spec`, or its stage, the parameters without memory.
 std::unique_ptr<nn::Layer> make_model(const ReplicaSpec& spec);
 
 /// What is trained for: spec.task, or classification.
@@ -41,10 +54,14 @@ std::shared_ptr<const Task> task_of(const ReplicaSpec& spec);
 /// A field of a batch of `samples`: [samples, extents...].
 Shape batch_shape(const data::FieldSpec& field, std::int64_t samples);
 
-/// The tensors of a batch of `samples`.
+/// The tensors of a batch of `samples`; of a stage, what it takes.
 nn::BatchSpec batch_of(const ReplicaSpec& spec, std::int64_t samples);
 
-/// Forward of `model` in training or evaluation, up to the loss. Both must outlive it.
+/// Forward of `model` in training or evaluation, up to the loss; of a stage before the last one, up
+/// to what it hands on.
+nn::Variable run_forward(const ReplicaSpec& spec, const Task& task, const TaskPass& pass);
+/// The same for a dry run. All must outlive it; without `spec`, of the whole model.
+nn::Pass pass_of(const ReplicaSpec& spec, const Task& task, nn::Layer& model, bool training);
 nn::Pass pass_of(const Task& task, nn::Layer& model, bool training);
 
 /// Throws ContractError where such a device computes the model's precision not at all, or slowly

@@ -3,6 +3,7 @@
 #include "comm/all_reduce/strategies.h"
 #include "data/loader.h"
 #include "kernels/device.h"
+#include "train/pipeline/schedules.h"
 #include "train/sync/transport_choice.h"
 
 namespace ringlet::train {
@@ -51,6 +52,17 @@ std::vector<Option<Execution>> execution_options() {
               .choices = strategy_names,
               .other_names = true,
               .default_in_words = "auto; doubling with --exact"}),
+      option("stages", &Execution::stages,
+             {.help = "cut the model into N stages, each on a device of its own, or into these: "
+                      "FIRST..LAST,FIRST..LAST, by names of layers",
+              .value_name = "N|LIST"}),
+      named_option<Execution>(
+          "pipeline", [](const Execution& execution) { return name_of(execution.pipeline); },
+          [](Execution& execution, const std::string& name) {
+            execution.pipeline = parse_pipeline_schedule(name);
+          },
+          {.help = "in which order stages do their forwards and backwards",
+           .choices = pipeline_schedule_names}),
       named_option<Execution>(
           "transport", [](const Execution& execution) { return name_of(execution.transport); },
           [](Execution& execution, const std::string& name) {

@@ -319,12 +319,13 @@ void for_each_sample(const RunSetup& setup, std::int64_t step, F f) {
 
 }  // namespace
 
-RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, int ranks,
+RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, int world,
                         std::optional<SavedState> resumed) {
+  const int ranks = replicas_in(world, options.execution);
   const Recipe& recipe = options.recipe;
   require(data.train != nullptr && data.test != nullptr, "make_run_setup",
           "Splits::train and Splits::test are data sets, and not null");
-  require(ranks >= 1 && !options.execution.devices.empty(), "make_run_setup",
+  require(world >= 1 && !options.execution.devices.empty(), "make_run_setup",
           "a run has at least one rank, and a device for each of this process");
   check(options, !resumed);
   require_same_fields(*data.train, *data.test);
@@ -400,6 +401,7 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
   setup.replica.gradient_arenas =
       recipe.exact ? ShardTree(static_cast<int>(setup.partition.shards_of(0).size())).arenas() : 1;
   setup.replica.fuse = options.execution.fuse;
+  setup.stages = stages_of(options, setup.replica);
   setup.loader.max_batch = unit;
   setup.loader.layout = batch_layout(setup.replica.layout);
   setup.options.execution = decided(std::move(setup.options.execution));
@@ -450,7 +452,7 @@ void require_trainable(const RunSetup& setup) {
     const auto model = make_model(spec);
     const auto task = task_of(spec);
     const std::int64_t pixels = nn::smallest_normed(nn::register_model(*model), batch_of(spec, 1),
-                                                    pass_of(*task, *model, true), spec.fuse);
+                                                    pass_of(spec, *task, *model, true), spec.fuse);
     if (pixels != 1) return;
     throw ContractError(fmt::format(
         "step {} of each epoch has {} of the {} training samples, which leaves a pass one of them, "

@@ -17,6 +17,7 @@
 #include "train/recipe/schedule.h"
 #include "train/setup/pass_size.h"
 #include "train/setup/replica_spec.h"
+#include "train/setup/stages_setup.h"
 
 namespace ringlet::train {
 
@@ -29,7 +30,8 @@ struct VerificationSet {
 struct RunSetup {
   TrainOptions options;
   data::Splits data;
-  int ranks = 1;
+  int ranks = 1;                                ///< replicas of the whole model
+  std::shared_ptr<const StagesSetup> stages{};  ///< null: the model is not cut
   /// The fields of options.recipe but `data`, and what they are: ranks compare them. Made here as a
   /// nlohmann::json allocates as it is destroyed, and ends a program that has no memory left.
   std::vector<std::pair<std::string, std::string>> recipe_entries;
@@ -56,7 +58,8 @@ struct RunSetup {
 };
 
 /// Checks the options against each other and the data, and works out everything above. What the
-/// execution leaves open is decided here (train/sync/transport_choice.h). `ranks`: of the world.
+/// execution leaves open is decided here (train/sync/transport_choice.h). `ranks`: of the world, a
+/// multiple of the stages.
 /// Throws ContractError or FileError with the remedy.
 RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, int ranks,
                         std::optional<SavedState> resumed = {});

@@ -49,7 +49,8 @@ std::vector<Bucket> plan_buckets(const nn::Plan& plan, const SyncOptions& option
       options.first_bucket_kb < 0 ? options.bucket_kb : options.first_bucket_kb;
   const std::int64_t gradients = plan.with_gradient();
   const std::int64_t all = gradients + nn::Parameters::kStatistics + plan.running_elements;
-  const bool apart = options.grad_dtype != DType::f32 || plan.is_sharded();
+  const bool apart =
+      options.grad_dtype != DType::f32 || plan.is_sharded() || options.statistics_apart;
   std::vector<Bucket> buckets;
   if (apart) buckets.push_back({.begin = gradients, .end = all, .name = "statistics"});
   const std::int64_t end = apart ? std::min(plan.replicated(), gradients) : all;

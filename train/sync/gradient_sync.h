@@ -38,7 +38,11 @@
 
 namespace ringlet::train {
 
-struct SyncOptions : BucketSpec, GradientSpec {};
+struct SyncOptions : BucketSpec, GradientSpec {
+  /// The statistics go in a bucket of their own, whatever the gradients are: of a stage, which may
+  /// have no parameters, and whose sums go on to other stages.
+  bool statistics_apart = false;
+};
 
 /// What the sizes of buckets depend on.
 struct SyncConditions {
@@ -66,8 +70,8 @@ struct Bucket {
 
 /// Cuts the plan into buckets of at least `bucket_kb` KiB of f32 (the last may be smaller; 0: one
 /// bucket a parameter; not negative), the first of at least `first_bucket_kb`. The last bucket
-/// takes in the statistics; where gradients are narrow, or rows are cut over ranks, a bucket before
-/// all others has them. Gradients of rows are in none: each rank has its own whole.
+/// takes in the statistics; where gradients are narrow, rows are cut over ranks, or options ask for
+/// it, a bucket before all others has them. Gradients of rows are in none: each rank has its own whole.
 std::vector<Bucket> plan_buckets(const nn::Plan& plan, const SyncOptions& options);
 
 /// Bytes of all buckets as they travel: the data of a step's all-reduces.

@@ -106,7 +106,9 @@ TransportChoice choose_transport(const Execution& execution) {
   }
   if (is_engines) return require_nccl(devices, sync);
   if (in_processes) return TransportChoice::shm;
-  const bool possible = devices.size() > 1 && !needs_memory && why_not_nccl(devices).empty();
+  const bool is_cut = execution.stages != Execution().stages;  // NCCL joins no stages so far
+  const bool possible =
+      devices.size() > 1 && !needs_memory && !is_cut && why_not_nccl(devices).empty();
   return possible && !comm::nccl_version().empty() ? TransportChoice::nccl : TransportChoice::local;
 }
 

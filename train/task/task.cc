@@ -16,8 +16,9 @@ nn::Variable Task::answer(const TaskPass& pass) const {
   return answer;
 }
 
-nn::Variable Task::run(const TaskPass& pass) const {
-  const nn::Variable answered = answer(pass);
+nn::Variable Task::run(const TaskPass& pass) const { return run_from(answer(pass), pass); }
+
+nn::Variable Task::run_from(const nn::Variable& answered, const TaskPass& pass) const {
   const nn::Variable of_batch = [&] {
     const nn::Tape::Scope scope(pass.tape, kLossLayer);
     return loss(answered, pass.batch, pass.training, pass.losses);

@@ -75,6 +75,10 @@ class Task {
   /// leaves loss() alone.
   virtual nn::Variable run(const TaskPass& pass) const;
 
+  /// What run() does behind output(), which gave `answered`: the loss, and what is measured. Of a
+  /// model in stages, the last stage's part.
+  nn::Variable run_from(const nn::Variable& answered, const TaskPass& pass) const;
+
   /// f32 [1], the sum over the samples; who trains divides by those of the whole world. Added to
   /// `sum`, f32 [1], as well, if that is not absent: the losses take it. `training`: what is
   /// minimised, else what is told of an evaluation.
@@ -100,6 +104,10 @@ class Task {
   /// Tells of all samples, of which `numbers` are the sums: fills evaluation.figures, or counts
   /// evaluation.right. Its loss, samples and numbers stand already.
   virtual void summarize(std::span<const double> numbers, Evaluation& evaluation) const;
+
+  /// Whether run() is output() and run_from(), and output() gives the model the images, so that a
+  /// model may be cut into stages. Not of one's own.
+  virtual bool takes_stages() const { return false; }
 
   /// What each epoch tells of training beside its loss: `sums` [kTold] is what its passes added to
   /// TaskPass::told, over all ranks. The same names for any sums. Nothing.

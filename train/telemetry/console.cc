@@ -206,11 +206,12 @@ void Console::started(const StartReport& report) {
   if (!report.low_scale.empty()) say("scale", report.low_scale);
   if (recipe.precision != Precision::f32) say("precision", precision_in_words(recipe));
   say("batch", batch_in_words(report));
-  const std::size_t processes = report.batch_of_rank.size() / execution.devices.size();
+  const std::size_t processes = static_cast<std::size_t>(report.ranks) / execution.devices.size();
   say("replicas", fmt::format("{}{} on {}, {} each, {}, layout {}", report.batch_of_rank.size(),
                               processes > 1 ? fmt::format(" in {} processes", processes) : "",
                               devices_in_words(execution), counted(execution.threads, "thread"),
                               name_of(detect_instruction_set()), name_of(report.layout)));
+  if (!report.stages.empty()) say("stages", report.stages);
   if (!report.hosts.empty()) say("machines", on_one_line(report.hosts));
   sync_plan_ = report.sync_plan;
   say("sync", sync_in_words(report) + prediction_in_words(sync_plan_));

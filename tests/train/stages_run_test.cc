@@ -1,0 +1,126 @@
+// Runs of a model that is cut into stages: the bits are those of one stage with the same replicas
+// and micro-batches, whatever the schedule and the cuts.
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/train/runs.h"
+
+namespace ringlet::train {
+
+namespace {
+
+struct Way {
+  std::string stages;
+  int count;
+  PipelineSchedule schedule;
+};
+
+std::string in_words(const Way& way) { return way.stages + " by " + name_of(way.schedule); }
+
+TrainOptions in_stages(TrainOptions options, const Way& way) {
+  const std::size_t replicas = options.execution.devices.size();
+  options.execution.stages = way.stages;
+  options.execution.pipeline = way.schedule;
+  options.execution.devices.resize(replicas * static_cast<std::size_t>(way.count));
+  return options;
+}
+
+/// All that a run tells and leaves behind.
+void expect_equal(const Outcome& actual, const Outcome& expected) {
+  EXPECT_EQ(actual.losses(), expected.losses());
+  EXPECT_TRUE(bytes_of(actual.state) == bytes_of(expected.state));
+  ASSERT_EQ(actual.epochs.size(), expected.epochs.size());
+  for (std::size_t i = 0; i < expected.epochs.size(); ++i) {
+    EXPECT_EQ(actual.epochs[i].train_loss, expected.epochs[i].train_loss);
+    EXPECT_EQ(actual.epochs[i].test.loss, expected.epochs[i].test.loss);
+    EXPECT_EQ(actual.epochs[i].test.right, expected.epochs[i].test.right);
+    EXPECT_EQ(actual.epochs[i].test.samples, expected.epochs[i].test.samples);
+  }
+}
+
+void expect_bits_of_one_stage(const TrainOptions& options, const std::vector<Way>& ways,
+                              std::int64_t samples = 150) {
+  const data::Splits data = formula_splits(samples);
+  const Outcome expected = run(options, data);
+  ASSERT_FALSE(expected.steps.empty());
+  for (const Way& way : ways) {
+    SCOPED_TRACE(in_words(way));
+    expect_equal(run(in_stages(options, way), data), expected);
+  }
+}
+
+constexpr auto kNaive = PipelineSchedule::naive;
+constexpr auto kGpipe = PipelineSchedule::gpipe;
+constexpr auto kOneByOne = PipelineSchedule::one_f_one_b;
+
+TrainOptions with_micro_batches(TrainOptions options, int count) {
+  options.recipe.accumulate = count;
+  return options;
+}
+
+}  // namespace
+
+TEST(StagesRun, HasTheBitsOfOneStage) {
+  expect_bits_of_one_stage(
+      with_micro_batches(plain_options(1), 4),
+      {{"2", 2, kNaive}, {"2", 2, kGpipe}, {"2", 2, kOneByOne}, {"3", 3, kOneByOne}});
+}
+
+TEST(StagesRun, HasTheBitsOfOneStageWithTwoReplicas) {
+  expect_bits_of_one_stage(with_micro_batches(plain_options(2), 3),
+                           {{"2", 2, kNaive}, {"2", 2, kGpipe}, {"3", 3, kOneByOne}});
+}
+
+TEST(StagesRun, TakesStagesByHand) {
+  TrainOptions options = with_micro_batches(normed(plain_options(1)), 4);
+  expect_bits_of_one_stage(options, {{"conv1..relu,block..fc", 2, kOneByOne},
+                                     {"conv1..block,avgpool..flatten,fc", 3, kOneByOne},
+                                     {"conv1,bn1..relu,block,avgpool..fc", 4, kOneByOne}});
+}
+
+TEST(StagesRun, HasTheBitsOfOneStageInExactMode) {
+  TrainOptions options = with_micro_batches(normed(exact_options(2)), 2);
+  expect_bits_of_one_stage(options, {{"2", 2, kOneByOne}, {"2", 2, kGpipe}});
+}
+
+TEST(StagesRun, SharesStatisticsOverTheReplicasOfAStage) {
+  TrainOptions options = with_micro_batches(normed(plain_options(2)), 3);
+  options.recipe.batch_norm = BatchStatistics::world;
+  options.recipe.batch_size = 53;
+  expect_bits_of_one_stage(options, {{"3", 3, kOneByOne}, {"2", 2, kGpipe}}, 2 * 53 + 3);
+}
+
+TEST(StagesRun, PassesOverEmptyMicroBatches) {
+  TrainOptions options = with_micro_batches(normed(plain_options(2)), 8);
+  options.recipe.batch_size = 53;
+  expect_bits_of_one_stage(options, {{"3", 3, kOneByOne}, {"2", 2, kNaive}}, 2 * 53 + 3);
+}
+
+TEST(StagesRun, ClipsByTheNormOfTheWholeModel) {
+  TrainOptions options = with_micro_batches(plain_options(1), 4);
+  options.recipe.clip_norm = 0.5;
+  expect_bits_of_one_stage(options, {{"2", 2, kOneByOne}, {"3", 3, kOneByOne}});
+}
+
+TEST(StagesRun, UpdatesByAdamW) {
+  TrainOptions options = with_micro_batches(normed(plain_options(2)), 4);
+  options.recipe.optimizer = "adamw";
+  options.recipe.momentum = 0;
+  options.recipe.lr = 0.01;
+  options.recipe.weight_decay = 0.01;
+  expect_bits_of_one_stage(options, {{"2", 2, kOneByOne}});
+}
+
+TEST(StagesRun, HandsOnNarrowNumbers) {
+  for (const Precision precision : {Precision::bf16, Precision::f16}) {
+    TrainOptions options = with_micro_batches(normed(plain_options(2)), 4);
+    options.recipe.precision = precision;
+    options.execution.emulate_precision = true;
+    expect_bits_of_one_stage(options, {{"3", 3, kOneByOne}});
+  }
+}
+
+}  // namespace ringlet::train

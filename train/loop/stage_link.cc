@@ -1,0 +1,93 @@
+#include "train/loop/stage_link.h"
+
+#include <fmt/format.h>
+
+#include <set>
+
+#include "base/trace.h"
+#include "kernels/elementwise.h"
+#include "kernels/host_copy.h"
+
+namespace ringlet::train {
+
+StageLink::StageLink(Device& device, comm::Communicator& stages, Replica& replica)
+    : device_(device),
+      stages_(stages),
+      replica_(replica),
+      meeting_(device, stages),
+      number_(device, {1}) {}
+
+void StageLink::run(const Move& move, std::span<const std::int64_t> samples) {
+  int to = comm::kNobody, from = comm::kNobody;
+  ConstView out;
+  View in;
+  const auto samples_of = [&](const Message& message) {
+    return samples[static_cast<std::size_t>(message.micro_batch)];
+  };
+  if (move.out && samples_of(*move.out) > 0) {
+    const int pass = move.out->micro_batch % replica_.passes();
+    to = move.out->peer;
+    out = move.out->payload == Payload::activation ? replica_.handed_on(pass)
+                                                   : replica_.gradient_of_taken(pass);
+  }
+  const char* activity = "handing on";
+  if (move.in && samples_of(*move.in) > 0) {
+    const int pass = move.in->micro_batch % replica_.passes();
+    const std::int64_t count = samples_of(*move.in);
+    const bool activation = move.in->payload == Payload::activation;
+    from = move.in->peer;
+    in = activation ? replica_.taken(count, pass) : replica_.gradient_of_handed_on(count, pass);
+    activity = activation ? "waiting for an activation" : "waiting for a gradient";
+  }
+  const ScopedSpan span(device_.compute().tracer(), activity, "phase");
+  exchange(to, out, from, in, activity);
+}
+
+void StageLink::exchange(int to, ConstView out, int from, View in, const char* activity) {
+  if (to == comm::kNobody && from == comm::kNobody) return;
+  stages_.set_activity(activity);
+  const auto meet = [&](Stream& stream) {
+    stages_.transport().exchange(stream, to, out, from, in);
+  };
+  Stream& compute = device_.compute();
+  if (compute.in_order_with_host()) return meet(compute);
+  meeting_.hold(compute, meet);
+}
+
+void StageLink::receive(std::int64_t samples) {
+  if (is_first() || samples == 0) return;
+  exchange(comm::kNobody, {}, stages_.rank() - 1, replica_.taken(samples, 0),
+           "waiting for an activation");
+}
+
+void StageLink::send() {
+  if (is_last()) return;
+  exchange(stages_.rank() + 1, replica_.handed_on(0), comm::kNobody, {}, "handing on");
+}
+
+float StageLink::pass_on(float number) {
+  if (is_first()) {
+    copy_from_host(device_.compute(), &number, number_);
+  } else {
+    exchange(comm::kNobody, {}, stages_.rank() - 1, number_, "waiting for the stage before");
+  }
+  if (!is_last()) exchange(stages_.rank() + 1, number_, comm::kNobody, {}, "handing on");
+  return is_first() ? number : read_scalar(device_.compute(), number_);
+}
+
+void require_room_for_messages(const Pipeline& pipeline, int stage) {
+  const int held = pipeline.held(stage);
+  std::set<int> over;  // micro-batches whose backward is done
+  for (const Action& action : pipeline.programs.at(static_cast<std::size_t>(stage))) {
+    if (const auto* backward = std::get_if<Backward>(&action)) over.insert(backward->micro_batch);
+    const auto* move = std::get_if<Move>(&action);
+    if (move == nullptr || !move->in) continue;
+    const int before = move->in->micro_batch - held;
+    if (before < 0 || over.count(before) > 0) continue;
+    throw ContractError(
+        fmt::format("pipeline '{}': stage {} {} before B{}, and has room for {} micro-batches",
+                    pipeline.schedule, stage, receiving(*move->in), before, held));
+  }
+}
+
+}  // namespace ringlet::train

@@ -1,0 +1,207 @@
+#include "train/loop/stage_state.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <map>
+#include <utility>
+
+namespace ringlet::train {
+
+namespace {
+
+/// Where the whole model's registry has each name.
+template <class Owner>
+std::vector<std::size_t> places_of(const std::vector<Owner*>& part,
+                                   const std::vector<Owner*>& whole) {
+  std::map<std::string, std::size_t> by_name;
+  for (std::size_t i = 0; i < whole.size(); ++i) by_name.emplace(whole[i]->name, i);
+  std::vector<std::size_t> places;
+  for (const Owner* owner : part) places.push_back(by_name.at(owner->name));
+  return places;
+}
+
+/// The state's numbers one behind the other, and back. Counters and the loss scale keep their bits.
+class Packing {
+ public:
+  explicit Packing(std::vector<float>& floats, bool unpacks) : floats_(floats), unpacks_(unpacks) {}
+
+  void add(std::vector<float>& numbers) {
+    std::int64_t size = std::ssize(numbers);
+    add_bytes(size);
+    if (!unpacks_) floats_.insert(floats_.end(), numbers.begin(), numbers.end());
+    if (!unpacks_) return;
+    const float* const begin = take(size);
+    numbers.assign(begin, begin + size);
+  }
+  template <class T>
+  void add_bytes(T& value) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    constexpr std::int64_t kFloats = (sizeof(T) + sizeof(float) - 1) / sizeof(float);
+    if (unpacks_) {
+      std::memcpy(static_cast<void*>(&value), take(kFloats), sizeof(T));
+    } else {
+      floats_.resize(floats_.size() + kFloats);
+      std::memcpy(floats_.data() + floats_.size() - kFloats, &value, sizeof(T));
+    }
+  }
+
+ private:
+  const float* take(std::int64_t count) {
+    const float* const at = floats_.data() + next_;
+    next_ += static_cast<std::size_t>(count);
+    require(next_ <= floats_.size(), "StageState", "a stage's state is shorter than its tensors");
+    return at;
+  }
+
+  std::vector<float>& floats_;
+  const bool unpacks_;
+  std::size_t next_ = 0;
+};
+
+/// Of weights alone there are no arenas.
+void pack(HostState& state, std::vector<float>& floats, bool unpacks) {
+  Packing packing(floats, unpacks);
+  bool has_arenas = !state.optimizer.empty(), has_scale = state.loss_scale.has_value();
+  packing.add_bytes(has_arenas);
+  packing.add_bytes(has_scale);
+  if (!has_arenas) state.optimizer.clear();
+  if (!has_scale) state.loss_scale.reset();
+  for (auto& values : state.values) packing.add(values);
+  for (auto& values : state.buffers) packing.add(values);
+  for (std::int64_t& count : state.counters) packing.add_bytes(count);
+  for (HostArena& arena : state.optimizer) {
+    for (auto& numbers : arena.tensors) packing.add(numbers);
+  }
+  if (state.loss_scale) packing.add_bytes(*state.loss_scale);
+}
+
+}  // namespace
+
+struct StageState::Part {
+  std::unique_ptr<nn::Layer> stage;
+  nn::Registry registry;
+  std::vector<std::size_t> parameters, buffers, counters;  // in the whole model's registry
+
+  /// A state of this stage with tensors of zeros, of arenas and a loss scale as `like` has them.
+  HostState empty(const HostState& like) const {
+    HostState state;
+    const auto zeros = [](const auto* owner) {
+      return std::vector<float>(static_cast<std::size_t>(owner->shape.count()));
+    };
+    for (const auto* p : registry.parameters) state.values.push_back(zeros(p));
+    for (const auto* b : registry.buffers) state.buffers.push_back(zeros(b));
+    state.counters.resize(registry.counters.size());
+    for (const HostArena& arena : like.optimizer) {
+      state.optimizer.emplace_back(arena, state.values);
+    }
+    state.loss_scale = like.loss_scale;
+    return state;
+  }
+
+  /// Calls f(of the whole model, of the stage) for each tensor and counter.
+  template <class F>
+  void for_each(HostState& whole, HostState& own, F f) const {
+    const auto go = [&f](auto& all, auto& mine, const std::vector<std::size_t>& places) {
+      for (std::size_t i = 0; i < mine.size(); ++i) f(all[places[i]], mine[i]);
+    };
+    go(whole.values, own.values, parameters);
+    go(whole.buffers, own.buffers, buffers);
+    go(whole.counters, own.counters, counters);
+    for (std::size_t a = 0; a < own.optimizer.size(); ++a) {
+      go(whole.optimizer[a].tensors, own.optimizer[a].tensors, parameters);
+    }
+  }
+};
+
+StageState::StageState(const RunSetup& setup, const Ranks& ranks)
+    : setup_(setup), ranks_(ranks), host_(open_device({}, {.threads = 1, .overlap = false})) {
+  const nn::Registry& whole = registry();
+  for (const auto& stage : setup.stages->specs) {
+    ReplicaSpec spec = setup.replica;
+    spec.stage = stage;
+    Part& part = parts_.emplace_back();
+    part.stage = make_model(spec);
+    part.registry = nn::register_model(*part.stage);
+    part.parameters = places_of(part.registry.parameters, whole.parameters);
+    part.buffers = places_of(part.registry.buffers, whole.buffers);
+    part.counters = places_of(part.registry.counters, whole.counters);
+  }
+}
+
+StageState::~StageState() = default;
+
+const nn::Registry& StageState::registry() const { return setup_.stages->registry; }
+
+/// The length goes first.
+void StageState::exchange(int to, std::vector<float>* out, int from, std::vector<float>* in) {
+  Stream& stream = host_->compute();
+  comm::Transport& transport = ranks_.stages->transport();
+  std::int64_t size = out != nullptr ? std::ssize(*out) : 0;
+  constexpr std::int64_t kBytes = sizeof(size);
+  const View number(&size, {kBytes}, DType::u8);
+  if (out != nullptr) transport.exchange(stream, to, number, comm::kNobody, {});
+  if (in != nullptr) {
+    transport.exchange(stream, comm::kNobody, {}, from, number);
+    in->resize(static_cast<std::size_t>(size));
+  }
+  if (size == 0) return;
+  const auto view = [size](std::vector<float>& floats) { return View(floats.data(), {size}); };
+  if (out != nullptr) transport.exchange(stream, to, view(*out), comm::kNobody, {});
+  if (in != nullptr) transport.exchange(stream, comm::kNobody, {}, from, view(*in));
+}
+
+HostState StageState::collect(TrainStep& step) {
+  if (ranks_.replica() != 0) return {};
+  HostState own = step.download_state();
+  std::vector<float> floats;
+  const int stage = ranks_.stage();
+  if (stage > 0) {
+    pack(own, floats, false);
+    exchange(0, &floats, comm::kNobody, nullptr);
+    return {};
+  }
+  HostState whole;
+  whole.values.resize(registry().parameters.size());
+  whole.buffers.resize(registry().buffers.size());
+  whole.counters.resize(registry().counters.size());
+  for (const HostArena& arena : own.optimizer) whole.optimizer.emplace_back(arena, whole.values);
+  whole.loss_scale = own.loss_scale;
+  for (std::size_t from = 0; from < parts_.size(); ++from) {
+    HostState part = from == 0 ? std::move(own) : parts_[from].empty(whole);
+    if (from > 0) {
+      exchange(comm::kNobody, nullptr, static_cast<int>(from), &floats);
+      pack(part, floats, true);
+    }
+    parts_[from].for_each(whole, part, [](auto& all, auto& mine) { all = std::move(mine); });
+  }
+  return whole;
+}
+
+void StageState::hand_out(TrainStep& step, const HostState* read) {
+  if (ranks_.replica() != 0) return;
+  std::vector<float> floats;
+  const int stage = ranks_.stage();
+  if (stage > 0) {
+    exchange(comm::kNobody, nullptr, 0, &floats);
+    if (floats.empty()) return;
+    HostState own = parts_[static_cast<std::size_t>(stage)].empty(step.download_state());
+    pack(own, floats, true);
+    return step.upload_state(own);
+  }
+  HostState whole = read != nullptr ? *read : HostState{};
+  for (std::size_t to = parts_.size(); to-- > 0;) {
+    if (read == nullptr) {
+      if (to > 0) exchange(static_cast<int>(to), &floats, comm::kNobody, nullptr);
+      continue;
+    }
+    HostState part = parts_[to].empty(whole);
+    parts_[to].for_each(whole, part, [](auto& all, auto& mine) { mine = std::move(all); });
+    if (to == 0) return step.upload_state(part);
+    floats.clear();
+    pack(part, floats, false);
+    exchange(static_cast<int>(to), &floats, comm::kNobody, nullptr);
+  }
+}
+
+}  // namespace ringlet::train

@@ -1,0 +1,46 @@
+// StageState: the numbers of a whole model on rank 0, which alone reads and writes files, and those
+// of each stage on its ranks.
+//
+// Rank 0 is a replica of stage 0. It asks the first replica of each other stage for its tensors, one
+// stage after the other, and puts them where the whole model has them by name: files know no
+// stages. The other way, each first replica is sent the tensors of its stage.
+#pragma once
+
+#include <vector>
+
+#include "comm/communicator.h"
+#include "kernels/device.h"
+#include "nn/layer.h"
+#include "train/files/state.h"
+#include "train/loop/ranks.h"
+#include "train/loop/train_step.h"
+#include "train/setup/run_setup.h"
+
+namespace ringlet::train {
+
+class StageState {
+ public:
+  /// `setup.stages` are there. All outlive this.
+  StageState(const RunSetup& setup, const Ranks& ranks);
+  ~StageState();
+
+  /// The whole model's, its parameters without memory.
+  const nn::Registry& registry() const;
+
+  /// On rank 0 the state of the whole model; on others nothing. Collective over a replica's stages.
+  HostState collect(TrainStep& step);
+  /// The other way: each stage's first replica takes up what is its own of what rank 0 has `read`,
+  /// if that is anything. To be followed by TrainStep::broadcast_state().
+  void hand_out(TrainStep& step, const HostState* read);
+
+ private:
+  struct Part;  // a stage
+  void exchange(int to, std::vector<float>* out, int from, std::vector<float>* in);
+
+  const RunSetup& setup_;
+  Ranks ranks_;
+  std::unique_ptr<Device> host_;
+  std::vector<Part> parts_;  // of all stages
+};
+
+}  // namespace ringlet::train
