@@ -1,16 +1,19 @@
 // How the flags, a model's default recipe and a resumed run's become TrainOptions, and back.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "app/cli/checks.h"
 #include "app/cli/error_exit.h"
 #include "app/cli/flags.h"
+#include "app/cli/stage_devices.h"
 #include "app/cli/usage.h"
 #include "base/processors.h"
 #include "comm/all_reduce/auto.h"
 #include "comm/processes/launch.h"
 #include "kernels/cuda_devices.h"
+#include "train/forecast/forecast.h"
 #include "train/optimizers/optimizer.h"
 #include "train/recipe/recipe_options.h"
 #include "train/setup/run_options.h"
@@ -23,6 +26,18 @@ namespace {
 
 int stages_of(const RawFlags& flags) {
   return checked([&] { return train::stages_in(flags.options.execution.stages); });
+}
+
+/// Refuses devices that are said twice, or that no process can take its share of.
+void check_stage_devices(const RawFlags& flags) {
+  if (devices_in_stages(flags.options.execution.stages).empty()) return;
+  for (const char* key : {"device", "replicas"}) {
+    if (!flags.given.contains(key) && flags.devices.empty()) continue;
+    throw UsageError("--stages names devices, and so does --device; leave one of them out");
+  }
+  if (!flags.in_processes) return;
+  throw UsageError(
+      "--stages names devices, which are those of one process; leave them out with --processes");
 }
 
 int processes_of(const RawFlags& flags);
@@ -75,6 +90,8 @@ template <class FirstGpu>
 std::vector<DeviceId> devices_from(const RawFlags& flags, FirstGpu first_gpu) {
   std::vector<DeviceId> devices;
   for (const std::string& name : flags.devices) devices.push_back(DeviceId::parse(name));
+  if (!devices.empty()) return devices;
+  devices = devices_in_stages(flags.options.execution.stages);
   if (!devices.empty()) return devices;
   const DeviceId device = DeviceId::parse(flags.device);
   devices.assign(static_cast<std::size_t>(ranks_here(flags)), device);
@@ -165,10 +182,13 @@ int micro_batches_of(const RawFlags& flags, const train::Recipe& recipe) {
   const std::int64_t parts = !recipe.exact       ? std::max<std::int64_t>(1, devices / stages)
                              : recipe.shards > 0 ? recipe.shards
                                                  : kShards;
-  return train::usual_micro_batches(stages, recipe.batch_size / parts);
+  const DeviceKind kind = devices_of(flags).front().kind;
+  return train::usual_micro_batches(stages, std::max<std::int64_t>(1, recipe.batch_size / parts),
+                                    kind);
 }
 
 train::TrainOptions resolve(const RawFlags& flags) {
+  check_stage_devices(flags);
   train::Recipe recipe = train::default_recipe(flags.model);
   const train::GivenOptions given = with_tf32(flags);
   checked([&] {

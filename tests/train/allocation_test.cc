@@ -63,6 +63,14 @@ std::vector<Case> cases() {
     all.back().options.recipe.precision = Precision::f16;
     all.back().options.execution.emulate_precision = true;
   }
+  for (const auto schedule : {PipelineSchedule::one_f_one_b, PipelineSchedule::gpipe}) {
+    all.push_back(with(schedule == PipelineSchedule::gpipe ? "stages_gpipe" : "stages_1f1b",
+                       normed(plain_options(4)), LayoutChoice::lanes));  // of two replicas
+    all.back().options.execution.stages = "2";
+    all.back().options.execution.pipeline = schedule;
+    all.back().options.recipe.accumulate = 3;
+    all.back().options.recipe.clip_norm = 1;
+  }
   all.push_back(margin("margin", plain_options(2)));
   all.push_back(margin("margin_exact", exact_options(2)));
   all.push_back(all[1]);
@@ -105,12 +113,13 @@ TEST_P(SteadyState, AllocatesNothing) {
   const RunSetup setup = make_run_setup(options, formula_splits(66 * 12), ranks);
   std::barrier together(ranks);
   std::atomic<std::int64_t> device_allocations{0}, allocations{0};
-  run_replicas(
-      options.execution,
-      [&](Device& device, comm::Communicator& communicator) {
+  comm::LocalGroup group = threads_of(setup.options.execution);
+  run_ranks(
+      group, setup.options.execution,
+      [&](Device& device, const Ranks& of_run) {
         Watcher watcher;
         RunListener* const listeners[] = {&watcher};
-        TrainLoop loop(setup, device, communicator,
+        TrainLoop loop(setup, device, of_run,
                        std::span(listeners).first(GetParam().watched ? 1 : 0));
         for (int step = 0; step < kWarmUp; ++step) loop.step();
         const std::int64_t before = device.allocations();

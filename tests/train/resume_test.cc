@@ -96,6 +96,18 @@ std::vector<Case> cases() {
     all[i].first.recipe.precision = Precision::f16;
     all[i].first.execution.emulate_precision = all[i].second.execution.emulate_precision = true;
   }
+  all.push_back({"stages_from_3_to_1", normed(plain_options(3)), normed(plain_options(1))});
+  all.back().first.recipe.accumulate = 4;
+  all.back().first.execution.stages = "3";
+  all.push_back({"stages_from_1_to_2", normed(plain_options(2)), normed(plain_options(4))});
+  all.back().first.recipe.accumulate = 3;
+  all.back().second.execution.stages = "2";
+  all.push_back({"stages_exact_f16", normed(exact_options(4)), normed(exact_options(4))});
+  all.back().first.execution.stages = "conv1..block,avgpool..fc";
+  all.back().second.execution.stages = "4";
+  all.back().first.recipe.precision = Precision::f16;
+  all.back().first.execution.emulate_precision = all.back().second.execution.emulate_precision =
+      true;
   for (Case& c : all) {
     c.first = with_recipe(c.first);
     c.second = with_recipe(c.second);

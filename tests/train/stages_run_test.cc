@@ -3,10 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "tests/train/runs.h"
+#include "train/optimizers/optimizer.h"
 
 namespace ringlet::train {
 
@@ -120,6 +122,44 @@ TEST(StagesRun, HandsOnNarrowNumbers) {
     options.recipe.precision = precision;
     options.execution.emulate_precision = true;
     expect_bits_of_one_stage(options, {{"3", 3, kOneByOne}});
+  }
+}
+
+namespace {
+
+std::string error_of(const RunSetup& setup) {
+  try {
+    (void)train(setup, {});
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST(StagesRun, NamesTheStageThatFails) {
+  TrainOptions options = in_stages(normed(plain_options(2)), {"conv1..relu,block..fc", 2, kNaive});
+  options.make_optimizer = [](Device& device, const nn::Parameters& parameters,
+                              const Recipe& recipe) -> std::unique_ptr<Optimizer> {
+    for (const nn::Parameter* parameter : parameters.registry().parameters) {
+      if (parameter->name == "fc.weight") throw Error("there is no optimiser");
+    }
+    return make_optimizer(device, parameters, recipe);
+  };
+  const std::string error = error_of(make_run_setup(options, formula_splits(64), 4));
+  EXPECT_EQ(error.substr(0, 35), "stage 1 (block .. fc), replica 0, r") << error;
+  EXPECT_NE(error.find(": there is no optimiser"), std::string::npos) << error;
+}
+
+TEST(StagesRun, FindsTheFirstBrokenNumbersInTheStageThatHasThem) {
+  for (const char* schedule : {"naive", "1f1b"}) {
+    TrainOptions options = in_stages(with_micro_batches(plain_options(1), 2),
+                                     {"2", 2, parse_pipeline_schedule(schedule)});
+    options.recipe.lr = 1e30;
+    const std::string error = error_of(make_run_setup(options, formula_splits(256), 2));
+    EXPECT_NE(error.find("the first broken numbers are in"), std::string::npos) << error;
+    EXPECT_NE(error.find("(stage 0 (conv1 .. "), std::string::npos) << error;
   }
 }
 

@@ -13,13 +13,14 @@ namespace ringlet::train {
 namespace {
 
 /// The batch for a dry run, which tries no more than `device` may have memory for beside scratch
-/// memory: a stream's and its branch's.
-nn::BatchSpec dry_batch_of(const Device& device, const ReplicaSpec& spec, std::int64_t samples) {
+/// memory: a stream's and its branch's. There are to be so many passes at once.
+nn::BatchSpec dry_batch_of(const Device& device, const ReplicaSpec& spec, std::int64_t samples,
+                           int passes = 1) {
   nn::BatchSpec batch = batch_of(spec, samples);
   const std::int64_t memory = device.id().kind == DeviceKind::cpu
                                   ? static_cast<std::int64_t>(usable_memory())
                                   : device.free_bytes() - 2 * device.scratch_limit();
-  batch.memory = std::min(memory, Arena::kUnlimited);
+  batch.memory = std::min(memory / std::max(1, passes), Arena::kUnlimited);
   return batch;
 }
 
@@ -81,7 +82,8 @@ Replica::Replica(Device& device, const ReplicaSpec& spec, Allocator* gradients_f
       batch_spec_(batch_of(spec, 1)),
       model_(make_model(spec)),
       registry_(placed(nn::register_model(*model_), position)),
-      plan_(nn::plan_training(registry_, dry_batch_of(device, spec, spec.max_train_batch),
+      plan_(nn::plan_training(registry_,
+                              dry_batch_of(device, spec, spec.max_train_batch, spec.passes),
                               pass_of(spec_, *task_, *model_, true), spec.fuse)) {
   const auto evaluation =
       nn::plan_evaluation(registry_, dry_batch_of(device, spec, spec.max_eval_batch),

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "train/forecast/unit_costs.h"
 #include "train/pipeline/balance.h"
 #include "train/telemetry/console.h"
 
@@ -42,38 +43,18 @@ void check_run(const TrainOptions& options, const ReplicaSpec& spec) {
           "NCCL joins the replicas of a model in one stage so far; take --transport local or gloo");
 }
 
-/// Seconds, about, on a processor's core: what matters is their ratio.
-double seconds_of(const WorkTotals& work) {
-  constexpr double kFlops = 20e9, kBytes = 10e9;  // each second
-  return std::max(work.flops / kFlops, work.bytes / kBytes);
-}
-
 std::shared_ptr<const StageSpec> stage_spec(const nn::Units& units, const nn::StageCut& cut) {
   return std::make_shared<const StageSpec>(StageSpec{units, cut});
 }
 
-/// The stages that the planned costs of all that can be cut apart say.
-nn::Stages balanced(const ReplicaSpec& spec, const nn::Units& units, int stages) {
+/// The stages that the model's planned costs say, as `ringlet pipeline --balance planned` does.
+nn::Stages balanced(const ReplicaSpec& spec, const nn::Units& units, int stages,
+                    int micro_batches) {
   units.require_stages(stages);
-  BalanceInput input{.stages = stages};
-  const std::vector<int> begins = units.begins();
-  const nn::Stages smallest = nn::cut_before(units, begins);
-  const auto task = task_of(spec);
-  for (const nn::StageCut& cut : smallest) {
-    ReplicaSpec part = spec;
-    part.stage = stage_spec(units, cut);
-    const auto layer = make_model(part);
-    const nn::Plan plan =
-        nn::plan_training(nn::register_model(*layer), batch_of(part, spec.max_train_batch),
-                          pass_of(part, *task, *layer, true), spec.fuse);
-    input.units.push_back({.name = cut.layers,
-                           .forward = seconds_of(plan.forward),
-                           .backward = seconds_of(plan.backward)});
-  }
-  std::vector<int> chosen;
-  for (const int cut : balance(input))
-    chosen.push_back(smallest[static_cast<std::size_t>(cut)].begin);
-  return nn::cut_before(units, chosen);
+  CutModel model = make_cut_model(spec);
+  const UnitCosts costs = plan_costs(model);
+  return nn::cut_before(units,
+                        begins_of(costs, balance(balance_input(costs, stages, micro_batches))));
 }
 
 }  // namespace
@@ -104,8 +85,8 @@ std::shared_ptr<const StagesSetup> stages_of(const TrainOptions& options, const 
   setup->model = make_model(spec);
   setup->registry = nn::register_model(*setup->model);
   const nn::Units units = nn::units_of(*setup->model, setup->registry, input_of(spec), spec.fuse);
-  setup->cuts =
-      number_in(written) ? balanced(spec, units, count) : nn::parse_stages(written, units);
+  setup->cuts = number_in(written) ? balanced(spec, units, count, options.recipe.accumulate)
+                                   : nn::parse_stages(written, units);
   for (const nn::StageCut& cut : setup->cuts) {
     setup->specs.push_back(stage_spec(units, cut));
     std::int64_t& parameters = setup->parameters.emplace_back();
@@ -135,14 +116,6 @@ std::string stages_in_words(const StagesSetup& stages, PipelineSchedule schedule
   return fmt::format("{} by {}, {} micro-batch{}, bubble {:.0f} % where all take as long: {}",
                      stages.count(), name_of(schedule), micro_batches,
                      micro_batches == 1 ? "" : "es", 100 * share, fmt::join(parts, ", "));
-}
-
-int usual_micro_batches(int stages, std::int64_t share) {
-  constexpr std::int64_t kLanesOfSamples = 16;
-  constexpr int kForEachStage = 4;
-  const std::int64_t wanted = std::int64_t{kForEachStage} * stages;
-  const std::int64_t blocks = std::max<std::int64_t>(1, share / (wanted * kLanesOfSamples));
-  return static_cast<int>(std::max<std::int64_t>(1, share / (blocks * kLanesOfSamples)));
 }
 
 std::string name_of_rank(const StagesSetup& stages, int rank, int replicas) {

@@ -42,11 +42,6 @@ std::shared_ptr<const StagesSetup> stages_of(const TrainOptions& options, const 
 std::string stages_in_words(const StagesSetup& stages, PipelineSchedule schedule,
                             std::int64_t micro_batches);
 
-/// Micro-batches of a step where nobody says: about four for each stage, so that the bubble is
-/// small; on processors none below 16 samples, the width of their lanes. `share`: samples of a
-/// replica's step.
-int usual_micro_batches(int stages, std::int64_t share);
-
 /// "stage 1 (layer3 .. fc), replica 0, rank 2", of a rank of the world.
 std::string name_of_rank(const StagesSetup& stages, int rank, int replicas);
 

@@ -312,6 +312,14 @@ std::vector<Provocation> provocations_by_flags() {
       pipeline({"--stages", "conv1..pool1=,conv2..fc2"}),
       pipeline({"--stages", "conv1..pool1=cpu:0,conv2..fc2"}),
       pipeline({"--stages", "conv1,relu1..fc2"}),
+      usage_of_train({"--stages", "0"}),
+      usage_of_train({"--stages", "2", "--devices", "cpu:0,cpu:0,cpu:0"}),
+      usage_of_train({"--stages", "conv1..pool1=cpu:0,conv2..fc2=cpu:0-1"}),
+      usage_of_train({"--stages", "conv1..pool1=cpu:0,conv2..fc2=cpu:0", "--processes", "2"}),
+      usage_of_train({"--stages", "2", "--processes", "3"}),
+      usage_of_train({"--stages", "2", "--loss", "arcface"}),
+      usage_of_train({"--stages", "flatten,fc1..fc3", "--model", "mlp"}),
+      usage({"bench", "train", "--stages", "2", "--why"}),
   };
 }
 

@@ -1,0 +1,15 @@
+// Devices that --stages names: "conv1..layer2=cuda:0-1,layer3..fc=cuda:2-3".
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "kernels/device.h"
+
+namespace ringlet::app {
+
+/// One behind the other, those of stage 0 first; none where the text names none. Throws UsageError
+/// for what names no device, and where stages have not as many.
+std::vector<DeviceId> devices_in_stages(const std::string& stages);
+
+}  // namespace ringlet::app
