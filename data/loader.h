@@ -5,9 +5,9 @@
 //
 // The caller says which samples are in which batch, since it knows ranks, shards and micro-batches:
 // it gives a schedule, a pure function of k = 0, 1, 2, ... The loader owns `depth` batches of
-// memory, and more where several are held, got from the allocator once, and fills them in turn. Nothing is allocated after
-// construction. An error of the thread is rethrown by next(). The destructor stops the thread at
-// once.
+// memory, and more where several are held, got from the allocator once, and fills them in turn.
+// Nothing is allocated after construction. An error of the thread is rethrown by next(). The
+// destructor stops the thread at once.
 #pragma once
 
 #include <array>
@@ -86,8 +86,8 @@ class Loader {
   Loader& operator=(const Loader&) = delete;
 
   /// The next batch in the schedule's order, valid until the LoaderOptions::held-th call from here;
-  /// null at its end. Rethrows the thread's error, and throws DataError for a request that the data set or max_batch
-  /// cannot meet.
+  /// null at its end. Rethrows the thread's error, and throws DataError for a request that the data
+  /// set or max_batch cannot meet.
   const Batch* next();
 
   /// The error for which one of the next `batches` cannot be prepared; null where they all can, or

@@ -80,8 +80,8 @@ void add_gpu_flags(CLI::App& app, RawFlags& flags);
 /// Adds --sync, --transport, --bucket-kb, --first-bucket-kb, --overlap and --check-replicas.
 void add_sync_flags(CLI::App& app, RawFlags& flags);
 
-/// --devices, or as many as --replicas of --device, for each stage; of several stages this process's
-/// share of them.
+/// --devices, or as many as --replicas of --device, for each stage; of several stages this
+/// process's share of them.
 std::vector<DeviceId> devices_of(const RawFlags& flags);
 /// The options for a new run: the model's default recipe, changed by what was given.
 train::TrainOptions resolve(const RawFlags& flags);

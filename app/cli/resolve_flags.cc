@@ -42,8 +42,8 @@ void check_stage_devices(const RawFlags& flags) {
 
 int processes_of(const RawFlags& flags);
 
-/// Ranks of this process. Without stages each process has all of --replicas; the ranks of a model in
-/// stages are dealt out to the processes.
+/// Ranks of this process. Without stages each process has all of --replicas; the ranks of a model
+/// in stages are dealt out to the processes.
 int ranks_here(const RawFlags& flags) {
   const int stages = stages_of(flags);
   if (stages == 1) return flags.replicas;

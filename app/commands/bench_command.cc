@@ -137,6 +137,13 @@ class Peak {
   double gflops_ = 0;
 };
 
+/// "2 stages by 1f1b, 8 micro-batches, "; nothing of a model that is not cut.
+std::string stages_of_bench(const train::RunSetup& setup) {
+  if (!setup.stages) return "";
+  return fmt::format("{} stages by {}, {} micro-batches, ", setup.stages->count(),
+                     name_of(setup.options.execution.pipeline), setup.options.recipe.accumulate);
+}
+
 /// What --why cannot explain is refused.
 void require_several_replicas(const train::TrainOptions& options) {
   const auto ranks = std::ssize(options.execution.devices);
@@ -230,9 +237,9 @@ int run(const BenchFlags& flags, const CLI::App& command) {
     Peak peak(ranks * execution.threads);
     speed = bench::measure_training(setup, flags.warm_up, flags.steps);
     peak.measure();
-    fmt::print("{}, global batch {}, {} replica{} x {} thread{}, {}, {}, {}, sync {}{}\n\n",
-               options.recipe.model, options.recipe.batch_size, ranks, ranks == 1 ? "" : "s",
-               execution.threads, execution.threads == 1 ? "" : "s",
+    fmt::print("{}, global batch {}, {}{} replica{} x {} thread{}, {}, {}, {}, sync {}{}\n\n",
+               options.recipe.model, options.recipe.batch_size, stages_of_bench(setup), setup.ranks,
+               setup.ranks == 1 ? "" : "s", execution.threads, execution.threads == 1 ? "" : "s",
                name_of(options.recipe.precision), name_of(setup.replica.layout),
                name_of(detect_instruction_set()), execution.sync, exact);
     print_speed(speed, execution, peak.gflops());

@@ -274,7 +274,11 @@ void Replica::rehearse_evaluation(std::int64_t samples) {
   const MetricSpec metric = task_->metric();
   const Tensor loss(device_, {1}), numbers(device_, {metric.numbers}, metric.dtype);
   fill(device_.compute(), 0, numbers);
-  evaluate(blank.batch, loss, numbers);
+  if (hands_on()) {
+    evaluate_and_hand_on(blank.batch);
+  } else {
+    evaluate(blank.batch, loss, numbers);
+  }
   device_.compute().synchronize();
 }
 

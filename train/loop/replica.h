@@ -41,7 +41,8 @@ class Replica {
   /// Where a stage before the last one has put what forward() made: it stays until the pass's
   /// backward() is over.
   ConstView handed_on(int pass) const;
-  /// Where what the stage before has handed on is to lie before forward(), until backward() is over.
+  /// Where what the stage before has handed on is to lie before forward(), until backward() is
+  /// over.
   View taken(std::int64_t samples, int pass) const;
   /// Where the gradient of handed_on() is to lie before backward().
   View gradient_of_handed_on(std::int64_t samples, int pass) const;

@@ -1,12 +1,14 @@
 #include "train/loop/run_reporter.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
 #include "base/error.h"
 #include "base/unsigned_nan.h"
 #include "train/loop/centres_in_words.h"
+#include "train/telemetry/console.h"
 
 namespace ringlet::train {
 
@@ -28,6 +30,24 @@ std::string verification_in_words(const RunSetup& setup) {
   const int every = setup.options.recipe.verify_every;
   if (text.empty() || every == 0) return text.empty() ? "" : text + "each epoch";
   return text + (every == 1 ? "each step" : fmt::format("every {} steps", every));
+}
+
+/// "2 by 1f1b, 8 micro-batches, bubble 11 % where all take as long: conv1 .. layer2 (683,072
+/// parameters), layer3 .. fc (10,498,570 parameters)".
+std::string stages_in_words(const StagesSetup& stages, PipelineSchedule schedule,
+                            std::int64_t micro_batches) {
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < stages.cuts.size(); ++i) {
+    parts.push_back(fmt::format("{} ({} parameters)", stages.cuts[i].layers,
+                                with_commas(stages.parameters[i])));
+  }
+  const double idle = stages.count() - 1;
+  const double share = schedule == PipelineSchedule::naive
+                           ? idle / stages.count()
+                           : idle / (static_cast<double>(micro_batches) + idle);
+  return fmt::format("{} by {}, {} micro-batch{}, bubble {:.0f} % where all take as long: {}",
+                     stages.count(), name_of(schedule), micro_batches,
+                     micro_batches == 1 ? "" : "es", 100 * share, fmt::join(parts, ", "));
 }
 
 }  // namespace

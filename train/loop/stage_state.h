@@ -1,8 +1,8 @@
 // StageState: the numbers of a whole model on rank 0, which alone reads and writes files, and those
 // of each stage on its ranks.
 //
-// Rank 0 is a replica of stage 0. It asks the first replica of each other stage for its tensors, one
-// stage after the other, and puts them where the whole model has them by name: files know no
+// Rank 0 is a replica of stage 0. It asks the first replica of each other stage for its tensors,
+// one stage after the other, and puts them where the whole model has them by name: files know no
 // stages. The other way, each first replica is sent the tensors of its stage.
 #pragma once
 

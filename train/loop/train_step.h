@@ -151,9 +151,9 @@ class TrainStep {
   /// sums may then be none.
   StepSums take_sums();
 
-  /// Copies parameters, buffers and the optimiser's state from rank 0 to all, of a stage each. Rows that are cut
-  /// over ranks go to those that have them, from `read`: what rank 0 has read, if anything.
-  /// Collective.
+  /// Copies parameters, buffers and the optimiser's state from rank 0 to all, of a stage each. Rows
+  /// that are cut over ranks go to those that have them, from `read`: what rank 0 has read, if
+  /// anything. Collective.
   void broadcast_state(const HostState* read = nullptr);
   /// Where rows are cut over ranks: collective, and whole on rank 0 alone. Without `rows_of_loss`,
   /// nothing of the loss's own parameters.

@@ -88,7 +88,8 @@ struct Execution : BucketSpec {
   int threads = 1;                            ///< CPU threads a replica
   int workers = -1;           ///< threads a replica that read samples; negative: see run_setup.cc
   std::string sync = "auto";  ///< strategy of all-reduce, by its name
-  /// How many stages the model is cut into, or which: a number, or as nn::parse_stages() takes them.
+  /// How many stages the model is cut into, or which: a number, or as nn::parse_stages() takes
+  /// them.
   /// The world is then this number times the replicas, rank = stage * replicas + replica.
   std::string stages = "1";
   PipelineSchedule pipeline = PipelineSchedule::one_f_one_b;  ///< of several stages

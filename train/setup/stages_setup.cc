@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "train/forecast/unit_costs.h"
 #include "train/pipeline/balance.h"
-#include "train/telemetry/console.h"
 
 namespace ringlet::train {
 
@@ -47,14 +45,31 @@ std::shared_ptr<const StageSpec> stage_spec(const nn::Units& units, const nn::St
   return std::make_shared<const StageSpec>(StageSpec{units, cut});
 }
 
-/// The stages that the model's planned costs say, as `ringlet pipeline --balance planned` does.
-nn::Stages balanced(const ReplicaSpec& spec, const nn::Units& units, int stages,
-                    int micro_batches) {
+/// By the dry run: operations, and as many as take as long as moving its bytes.
+double cost_of(const WorkTotals& work) {
+  constexpr double kFlopsOfByte = 10;
+  return work.flops + kFlopsOfByte * work.bytes;
+}
+
+/// The stages that the planned costs of all parts say, of which no cut may split one.
+nn::Stages balanced(const ReplicaSpec& spec, const nn::Units& units, int stages) {
   units.require_stages(stages);
-  CutModel model = make_cut_model(spec);
-  const UnitCosts costs = plan_costs(model);
-  return nn::cut_before(units,
-                        begins_of(costs, balance(balance_input(costs, stages, micro_batches))));
+  BalanceInput input{.stages = stages};
+  const nn::Stages parts = nn::cut_before(units, units.begins());
+  const auto task = task_of(spec);
+  for (const nn::StageCut& cut : parts) {
+    ReplicaSpec part = spec;
+    part.stage = stage_spec(units, cut);
+    const auto layer = make_model(part);
+    const nn::Plan plan =
+        nn::plan_training(nn::register_model(*layer), batch_of(part, spec.max_train_batch),
+                          pass_of(part, *task, *layer, true), spec.fuse);
+    input.units.push_back(
+        {.name = cut.layers, .forward = cost_of(plan.forward), .backward = cost_of(plan.backward)});
+  }
+  std::vector<int> begins;
+  for (const int cut : balance(input)) begins.push_back(parts[static_cast<std::size_t>(cut)].begin);
+  return nn::cut_before(units, begins);
 }
 
 }  // namespace
@@ -85,8 +100,8 @@ std::shared_ptr<const StagesSetup> stages_of(const TrainOptions& options, const 
   setup->model = make_model(spec);
   setup->registry = nn::register_model(*setup->model);
   const nn::Units units = nn::units_of(*setup->model, setup->registry, input_of(spec), spec.fuse);
-  setup->cuts = number_in(written) ? balanced(spec, units, count, options.recipe.accumulate)
-                                   : nn::parse_stages(written, units);
+  setup->cuts =
+      number_in(written) ? balanced(spec, units, count) : nn::parse_stages(written, units);
   for (const nn::StageCut& cut : setup->cuts) {
     setup->specs.push_back(stage_spec(units, cut));
     std::int64_t& parameters = setup->parameters.emplace_back();
@@ -100,22 +115,6 @@ std::shared_ptr<const StagesSetup> stages_of(const TrainOptions& options, const 
   setup->plan = nn::plan_training(setup->registry, batch_of(spec, spec.max_train_batch),
                                   pass_of(spec, *task, *setup->model, true), spec.fuse);
   return setup;
-}
-
-std::string stages_in_words(const StagesSetup& stages, PipelineSchedule schedule,
-                            std::int64_t micro_batches) {
-  std::vector<std::string> parts;
-  for (std::size_t i = 0; i < stages.cuts.size(); ++i) {
-    parts.push_back(fmt::format("{} ({} parameters)", stages.cuts[i].layers,
-                                with_commas(stages.parameters[i])));
-  }
-  const double idle = stages.count() - 1;
-  const double share = schedule == PipelineSchedule::naive
-                           ? idle / stages.count()
-                           : idle / (static_cast<double>(micro_batches) + idle);
-  return fmt::format("{} by {}, {} micro-batch{}, bubble {:.0f} % where all take as long: {}",
-                     stages.count(), name_of(schedule), micro_batches,
-                     micro_batches == 1 ? "" : "es", 100 * share, fmt::join(parts, ", "));
 }
 
 std::string name_of_rank(const StagesSetup& stages, int rank, int replicas) {

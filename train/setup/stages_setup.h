@@ -37,11 +37,6 @@ int replicas_in(int world, const Execution& execution);
 /// ContractError where the model cannot be cut so, and for what stages are not for.
 std::shared_ptr<const StagesSetup> stages_of(const TrainOptions& options, const ReplicaSpec& spec);
 
-/// "2 by 1f1b, 8 micro-batches, bubble 11 % where all take as long: conv1 .. layer2 (683,072
-/// parameters), layer3 .. fc (10,498,570 parameters)".
-std::string stages_in_words(const StagesSetup& stages, PipelineSchedule schedule,
-                            std::int64_t micro_batches);
-
 /// "stage 1 (layer3 .. fc), replica 0, rank 2", of a rank of the world.
 std::string name_of_rank(const StagesSetup& stages, int rank, int replicas);
 

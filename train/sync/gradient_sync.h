@@ -71,7 +71,8 @@ struct Bucket {
 /// Cuts the plan into buckets of at least `bucket_kb` KiB of f32 (the last may be smaller; 0: one
 /// bucket a parameter; not negative), the first of at least `first_bucket_kb`. The last bucket
 /// takes in the statistics; where gradients are narrow, rows are cut over ranks, or options ask for
-/// it, a bucket before all others has them. Gradients of rows are in none: each rank has its own whole.
+/// it, a bucket before all others has them. Gradients of rows are in none: each rank has its own
+/// whole.
 std::vector<Bucket> plan_buckets(const nn::Plan& plan, const SyncOptions& options);
 
 /// Bytes of all buckets as they travel: the data of a step's all-reduces.
