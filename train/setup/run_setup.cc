@@ -210,6 +210,8 @@ void check(const TrainOptions& options, bool begins) {
   check_schedule(recipe, recipe, recipe.epochs);
   require(recipe.verify_every == 0 || !recipe.verify.empty(), "--verify-every",
           "is for --verify, which names the files of pairs; leave it out");
+  require(recipe.verify.empty() || stages_in(options.execution.stages) == 1, "--stages",
+          "--verify is for a model in one stage so far; leave one of them out");
   require(!recipe.exact || recipe.grad_dtype == DType::f32, "--grad-dtype",
           "rounds the sums between replicas, so their number would change the bits; leave it out "
           "with --exact");

@@ -32,8 +32,6 @@ void check_run(const TrainOptions& options, const ReplicaSpec& spec) {
   require(
       !spec.recipe.has_margin(), "--stages",
       "a --loss with centres of classes is for a model in one stage so far; leave --stages out");
-  require(options.recipe.verify.empty(), "--stages",
-          "--verify is for a model in one stage so far; leave one of them out");
   require(task_of(spec)->takes_stages() && spec.fields.empty(), "--stages",
           "a task of the program's own is for a model in one stage; leave --stages out");
   const bool on_gpus = options.execution.devices.front().kind != DeviceKind::cpu;
