@@ -1,7 +1,6 @@
 #include "app/report/traced_pipeline.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <functional>
@@ -188,17 +187,17 @@ class PipelineReader {
     require_stages_up_to(std::max(last_peer_, stages_.back().stage));
   }
 
+  /// The first stage that nobody is of is named.
   void require_stages_up_to(int last) const {
-    std::vector<int> missing;
-    for (int stage = 0; stage <= last; ++stage) {
-      const bool is_there = std::any_of(stages_.begin(), stages_.end(),
-                                        [&](const auto& one) { return one.stage == stage; });
-      if (!is_there) missing.push_back(stage);
+    int missing = 0;
+    while (missing < static_cast<int>(stages_.size()) &&
+           stages_[static_cast<std::size_t>(missing)].stage == missing) {
+      ++missing;
     }
-    if (missing.empty()) return;
+    if (missing > last) return;
     fail(fmt::format(
         "stage {} is not in it; put the traces of all processes together with ringlet trace merge",
-        fmt::join(missing, ", ")));
+        missing));
   }
 
   /// When the other side of a message came to its Move.

@@ -213,6 +213,9 @@ TEST(TracedPipeline, RefusesWhatIsNone) {
   EXPECT_EQ(refusal_of(half),
             "t.json: stage 1 is not in it; put the traces of all processes together with ringlet "
             "trace merge");
+  EXPECT_EQ(refusal_of({event("send a0 to 16000000", 0, 1, 0), event("sync", 1, 1, 0)}),
+            "t.json: stage 0 is not in it; put the traces of all processes together with ringlet "
+            "trace merge");
   std::vector<std::string> other = small();
   other[10] = event("send g1 to 0", 1070, 10, 1);
   EXPECT_EQ(refusal_of(other),

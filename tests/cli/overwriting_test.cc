@@ -28,6 +28,10 @@ Arguments replay(const std::string& run, const char* flag, const std::string& fi
   return {"replay", run + "/../t.json", flag, file};
 }
 
+Arguments pipeline(const std::string& flag, const std::string& file) {
+  return {"pipeline", "--model", "lenet", "--balance", "planned", flag, file};
+}
+
 /// The line that writes `file`, where `run` is a run's folder.
 struct Writer {
   const char* name;
@@ -73,6 +77,9 @@ const Writer kWriters[] = {
     {"AllReduceTrace", [](auto&, auto& file) { return bench("--trace", file); }},
     {"ReplayPage", [](auto& run, auto& file) { return replay(run, "--out", file); }, "../t.json"},
     {"ReplayJson", [](auto& run, auto& file) { return replay(run, "--json", file); }},
+    {"PipelineJson", [](auto&, auto& file) { return pipeline("--json", file); }},
+    {"PipelinePage", [](auto&, auto& file) { return pipeline("--out", file); }},
+    {"PipelineStill", [](auto&, auto& file) { return pipeline("--still", file); }},
     {"ReplayStill", [](auto& run, auto& file) { return replay(run, "--still", file); }},
     {"AllReducePage", [](auto&, auto& file) { return bench("--report", file); }},
 };

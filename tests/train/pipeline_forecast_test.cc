@@ -206,6 +206,7 @@ TEST(Forecast, SumsAndCopiesTakeTheirTime) {
   EXPECT_EQ(copied.times.sync, (std::vector<double>{4 * 3, 4 * last}));
   options.replicas = 4;
   const Forecast summed = forecast(model, costs, stages, options);
+  EXPECT_NE(in_words(summed).find("x of one device a replica, "), std::string::npos);
   const auto numbers = static_cast<double>(summed.stages[1].parameters);
   EXPECT_NEAR(summed.times.sync[1] - copied.times.sync[1], 1e-3 * 4 * numbers * 2 * 3 / 4, 1e-6);
 }

@@ -135,10 +135,11 @@ std::string in_words(const Forecast& forecast) {
   const std::string step =
       forecast.measured ? fmt::format(", {:.1f} ms a step", 1e3 * forecast.step.seconds) : "";
   return fmt::format(
-      "{}, {} micro-batch{} of {}: bubble {:.0f} %, predicted {:.2f}x of one device{}; naive "
+      "{}, {} micro-batch{} of {}: bubble {:.0f} %, predicted {:.2f}x of one device{}{}; naive "
       "{:.2f}x",
       forecast.schedule, m, m == 1 ? "" : "es", sizes_in_words(forecast.sizes),
-      100 * forecast.step.bubble, forecast.step.speedup, step, forecast.naive.speedup);
+      100 * forecast.step.bubble, forecast.step.speedup, forecast.replicas > 1 ? " a replica" : "",
+      step, forecast.naive.speedup);
 }
 
 std::string memory_in_words(const Forecast& forecast) {

@@ -35,10 +35,12 @@ class Words {
     rest_.remove_prefix(word.size());
     return true;
   }
+  /// Of a micro-batch or a stage: there are never so many that one could not be added to it.
   std::optional<int> number() {
+    constexpr int kMost = 1 << 24;
     int value = 0;
     const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value);
-    if (error != std::errc() || value < 0) return {};
+    if (error != std::errc() || value < 0 || value > kMost) return {};
     rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
     return value;
   }
