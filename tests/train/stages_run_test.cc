@@ -7,6 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "nn/layers/linear.h"
+#include "nn/layers/sequential.h"
+#include "nn/layers/stateless.h"
+#include "tests/support/gpu.h"
 #include "tests/train/runs.h"
 #include "train/optimizers/optimizer.h"
 
@@ -122,6 +126,89 @@ TEST(StagesRun, HandsOnNarrowNumbers) {
     options.recipe.precision = precision;
     options.execution.emulate_precision = true;
     expect_bits_of_one_stage(options, {{"3", 3, kOneByOne}});
+  }
+}
+
+TEST(StagesRun, HasTheBitsOfOneStageForOtherModels) {
+  for (const char* model : {"mlp", "resnet20"}) {
+    SCOPED_TRACE(model);
+    TrainOptions options = with_micro_batches(plain_options(1), 4);
+    options.recipe.model = model;
+    const int most = std::string(model) == "mlp" ? 3 : 4;
+    expect_bits_of_one_stage(options, {{"2", 2, kGpipe}, {std::to_string(most), most, kOneByOne}},
+                             100);
+  }
+}
+
+namespace {
+
+/// Masks that depend on where a sample stands, on both sides of each cut.
+std::unique_ptr<nn::Layer> make_dropping_twice(const nn::ModelInput& input) {
+  auto net = std::make_unique<nn::Sequential>();
+  net->add<nn::Flatten>("flatten");
+  net->add<nn::Linear>("fc1", input.channels * input.height * input.width, 24);
+  net->add<nn::Dropout>("dropout1", 0.3F);
+  net->add<nn::Linear>("fc2", 24, 16);
+  net->add<nn::Dropout>("dropout2", 0.5F);
+  net->add<nn::Linear>("fc3", 16, input.outputs);
+  return net;
+}
+
+}  // namespace
+
+TEST(StagesRun, DropsWhatOneStageDrops) {
+  TrainOptions options = with_micro_batches(plain_options(2), 3);
+  options.recipe.model = "dropping";
+  options.make_model = make_dropping_twice;
+  options.recipe.shuffle = true;
+  expect_bits_of_one_stage(options, {{"2", 2, kOneByOne}, {"3", 3, kGpipe}, {"4", 4, kNaive}});
+}
+
+TEST(StagesRun, HasTheBitsOfOneReplicaInExactMode) {
+  const data::Splits data = formula_splits(150);
+  const TrainOptions alone = with_micro_batches(normed(exact_options(1)), 2);
+  const TrainOptions four = with_micro_batches(normed(exact_options(4)), 2);
+  expect_equal(run(in_stages(four, {"3", 3, kOneByOne}), data), run(alone, data));
+}
+
+// By the norm of all: a stage that skipped alone would go apart from one stage's bits.
+TEST(StagesRun, SkipsAStepOnAllStages) {
+  TrainOptions options = with_micro_batches(normed(plain_options(1)), 4);
+  options.recipe.precision = Precision::f16;
+  options.execution.emulate_precision = true;
+  const data::Splits data = formula_splits(200);
+  const auto run_from = [&](const TrainOptions& changed, int ranks) {
+    const auto begin = [](TrainLoop& loop, Device&, int) {
+      loop.set_loss_scale({.scale = 33554432.0 * 1024});
+    };
+    return run(make_run_setup(changed, data, ranks), {}, begin);
+  };
+  const Outcome expected = run_from(options, 1);
+  EXPECT_TRUE(expected.steps.front().skipped);
+  const Outcome actual = run_from(in_stages(options, {"3", 3, kOneByOne}), 3);
+  expect_equal(actual, expected);
+  for (std::size_t i = 0; i < expected.steps.size(); ++i) {
+    EXPECT_EQ(actual.steps[i].skipped, expected.steps[i].skipped);
+    EXPECT_EQ(actual.steps[i].loss_scale, expected.steps[i].loss_scale);
+  }
+}
+
+TEST(StagesRun, OnOneGpuHasTheBitsOfOneStageThere) {
+  SKIP_WITHOUT_GPU();
+  for (const int replicas : {1, 2}) {
+    SCOPED_TRACE(replicas);
+    TrainOptions options = with_micro_batches(normed(plain_options(replicas)), 4);
+    for (DeviceId& device : options.execution.devices) device.kind = DeviceKind::cuda;
+    options.execution.graph = false;
+    options.execution.deterministic = true;
+    const data::Splits data = formula_splits(150);
+    const Outcome expected = run(options, data);
+    for (const Way& way : {Way{"2", 2, kOneByOne}, Way{"3", 3, kGpipe}, Way{"2", 2, kNaive}}) {
+      SCOPED_TRACE(in_words(way));
+      TrainOptions cut = in_stages(options, way);
+      for (DeviceId& device : cut.execution.devices) device.kind = DeviceKind::cuda;
+      expect_equal(run(cut, data), expected);
+    }
   }
 }
 
