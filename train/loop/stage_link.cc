@@ -10,6 +10,18 @@
 
 namespace ringlet::train {
 
+namespace {
+
+/// Small enough for a task (Stream::run).
+struct FlatMessage {
+  const void* out;
+  void* in;
+  std::int64_t out_count, in_count;
+  DType out_type, in_type;
+};
+
+}  // namespace
+
 StageLink::StageLink(Device& device, comm::Communicator& stages, Replica& replica)
     : device_(device),
       stages_(stages),
@@ -46,12 +58,22 @@ void StageLink::run(const Move& move, std::span<const std::int64_t> samples) {
 void StageLink::exchange(int to, ConstView out, int from, View in, const char* activity) {
   if (to == comm::kNobody && from == comm::kNobody) return;
   stages_.set_activity(activity);
-  const auto meet = [&](Stream& stream) {
-    stages_.transport().exchange(stream, to, out, from, in);
-  };
+  comm::Transport* const transport = &stages_.transport();
   Stream& compute = device_.compute();
-  if (compute.in_order_with_host()) return meet(compute);
-  meeting_.hold(compute, meet);
+  if (compute.in_order_with_host()) return transport->exchange(compute, to, out, from, in);
+  // A GPU's communication stream has a thread of its own, which alone may exchange on it.
+  const FlatMessage message{out.absent() ? nullptr : out.address(),
+                            in.absent() ? nullptr : in.address(),
+                            out.storage(),
+                            in.storage(),
+                            out.dtype(),
+                            in.dtype()};
+  meeting_.hold(compute, [&](Stream& stream) {
+    stream.run([transport, &stream, to, from, m = message] {
+      transport->exchange(stream, to, {m.out, {m.out_count}, m.out_type}, from,
+                          {m.in, {m.in_count}, m.in_type});
+    });
+  });
 }
 
 void StageLink::receive(std::int64_t samples) {
