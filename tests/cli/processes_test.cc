@@ -88,6 +88,24 @@ TEST(ProcessesRun, LearnsWhatThreadsLearnAndSpeaksOnce) {
   }
 }
 
+TEST(ProcessesRun, DealsOutTheStagesOfAModel) {
+  const TemporaryDirectory folder;
+  const auto model_of = [&](const char* name, const Arguments& flags) {
+    const std::string out = folder / name;
+    const Outcome outcome =
+        ringlet(quick_train(Arguments{"--replicas", "2", "--micro-batches", "2", "--sync", "naive",
+                                      "--out", out, "--layout", "nchw"} +
+                            flags));
+    EXPECT_TRUE(succeeds(outcome));
+    return read_file(out + "/model.safetensors");
+  };
+  const std::string whole = model_of("whole", {});
+  EXPECT_GT(whole.size(), 1000U);
+  EXPECT_EQ(model_of("threads", {"--stages", "2"}), whole);
+  EXPECT_EQ(model_of("pairs", {"--stages", "2", "--processes", "2"}), whole);
+  EXPECT_EQ(model_of("apart", {"--stages", "flatten..relu1,fc2..fc3", "--processes", "4"}), whole);
+}
+
 TEST(ProcessesRun, IsExactForAnySplit) {
   const TemporaryDirectory folder;
   std::string expected;
