@@ -54,6 +54,8 @@ class Conv2dGraph {
   void add_convolution(const Conv2dKey& key, const Descriptor& y);
   void add_pointwise(cudnnPointwiseMode_t mode, const Descriptor& x, const Descriptor* b,
                      const Descriptor& y);
+  /// Whether an engine's results are right to the digits that its numerical notes promise.
+  bool trusts_engine(std::int64_t number) const;
 
   bool narrow_;
   bool suits_tensor_cores_;
@@ -62,6 +64,7 @@ class Conv2dGraph {
   std::optional<Descriptor> graph_;
 };
 
+  bool is_wide_filter_gradient_;  // of windows other than 3 x 3
 struct EngineRules {
   bool tf32 = false;  ///< f32 may be rounded for tensor cores
   bool deterministic = false;

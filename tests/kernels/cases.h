@@ -71,6 +71,7 @@ inline std::vector<Conv2dCase> wide_conv2d_cases() {
        {.stride = {2, 2}, .padding = {3, 3}},
        {1, 3, 9, 10},
        {32, 3, 7, 7}},
+      {"padded_5x5", {.padding = {2, 2}}, {1, 1, 28, 28}, {6, 1, 5, 5}},
       {"columns_pointwise", {.stride = {2, 2}}, {1, 32, 5, 6}, {35, 32, 1, 1}},
       {"columns_all",
        {.stride = {3, 2}, .padding = {2, 1}, .dilation = {2, 2}, .groups = 2},

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "tests/kernels/cases.h"
@@ -91,7 +92,12 @@ TEST_P(Conv2d, BackwardFilter) {
         return result;
       });
       const std::int64_t terms = y_shape.count() / y_shape[1];
-      expect_close(dw, blended(beta, old, expected), sum_tolerance(c.tolerance, terms));
+      // cuDNN's Winograd transform for windows of 3 x 3 is up to 4e-6 off, however short the sum is
+      // (conv2d_graph.cc). What it does for wider ones is not good enough, and not used.
+      const bool transforms = GetParam().device == DeviceKind::cuda && c.w[2] == 3 && c.w[3] == 3;
+      const double least = transforms ? 5e-6 : 0;
+      expect_close(dw, blended(beta, old, expected),
+                   std::max(least, sum_tolerance(c.tolerance, terms)));
     }
   });
 }

@@ -219,6 +219,18 @@ TEST_P(CudnnGraph, RefusesShapesThatDoNotFit) {
   }
 }
 
+TEST_P(CudnnGraph, TrustsWinogradsEngineWithWindowsOf3x3Alone) {
+  constexpr std::int64_t kWinograd = 17;
+  const auto trusts = [&](Conv2dPass pass, const Shape& w) {
+    const Conv2dKey key = key_of(pass, {}, {32, 20, 13, 13}, w);
+    return Conv2dGraph(target_, key).trusts_engine(kWinograd);
+  };
+  EXPECT_TRUE(trusts(Conv2dPass::backward_filter, {50, 20, 3, 3}));
+  EXPECT_FALSE(trusts(Conv2dPass::backward_filter, {50, 20, 5, 5}));
+  EXPECT_FALSE(trusts(Conv2dPass::backward_filter, {50, 20, 3, 5}));
+  EXPECT_TRUE(trusts(Conv2dPass::forward, {50, 20, 5, 5}));
+}
+
 INSTANTIATE_TEST_SUITE_P(Gpus, CudnnGraph, ::testing::Values(test::kA100, test::kH200),
                          [](const auto& param_info) { return param_info.param.name; });
 
