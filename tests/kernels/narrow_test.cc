@@ -104,6 +104,9 @@ struct Operation {
   const char* name;
   std::function<void(Call&)> call;
   bool lanes = true, nchw = true;
+  /// On CUDA the product is rounded, and once more when something is added: to an old gradient by
+  /// cuDNN in either layout, of a bias by ours in nchw, where cuDNN has no engine that adds it.
+  bool rounds_twice_in_nhwc = false, rounds_twice_in_nchw = false;
 };
 
 const Conv2dSpec kPadded{.padding = {1, 1}};
@@ -115,12 +118,14 @@ std::vector<Operation> products() {
        [](Call& c) {
          conv2d_forward(c.stream(), kPadded, c.in(kImages, 1), c.filter(kWeights, 2), c.f32({5}, 3),
                         Activation::relu, c.out(kResult, 4));
-       }},
+       },
+       true, true, false, true},
       {"conv2d_backward_data",
        [](Call& c) {
          conv2d_backward_data(c.stream(), kPadded, c.filter(kWeights, 2), c.in(kResult, 3), 1,
                               c.out(kImages, 1));
-       }},
+       },
+       true, true, true, true},
       {"conv2d_backward_filter",
        [](Call& c) {
          conv2d_backward_filter(c.stream(), kPadded, c.in(kImages, 1), c.in(kResult, 2), 1,
@@ -397,6 +402,11 @@ TEST_P(NarrowOnCuda, IsTheSameOperationRoundedOnce) {
       const std::vector<float> expected = read(cpu->compute(), wide.results[i]);
       if (!is_narrow(result.dtype())) {
         EXPECT_LE(relative_l2(found, expected), 1e-5) << "result " << i;
+        continue;
+      }
+      if (layout == Layout::nhwc ? operation.rounds_twice_in_nhwc
+                                 : operation.rounds_twice_in_nchw) {
+        EXPECT_LE(relative_l2(found, expected), dtype == DType::bf16 ? 0x1p-8 : 0x1p-11) << i;
         continue;
       }
       std::size_t apart = 0;

@@ -16,6 +16,9 @@ that straddles a step by 2^-9 or 2^-12 behind it. How far such a difference goes
 "float32_deviation", of the same program with all sums in float32. "effect" is how far float64 without
 any rounding is from the reference: what the test could not tell from ours if it were small.
 
+On CUDA, cuDNN rounds a gradient of data before it adds it to what is there. "cuda" is the same with that
+one rounding more: of a residual block's input, whose other use has brought a gradient already.
+
 The start, data and summaries of the residual networks are those of make_resnet_reference.py, lenet's
 those of make_reference.py.
 """
@@ -68,8 +71,8 @@ class GradientStored(torch.autograd.Function):
 
 
 class Narrow:
-    def __init__(self, kind):
-        self.kind = kind
+    def __init__(self, kind, on_cuda=False):
+        self.kind, self.on_cuda = kind, on_cuda
 
     def stored(self, x):
         return Stored.apply(x, self.kind)
@@ -92,7 +95,8 @@ class Narrow:
         return self.stored(self.linear(model.fc2, x))
 
     def block(self, block, x):
-        y = self.stored(self.conv(block.conv1, x))
+        first = GradientStored.apply(x, self.kind) if self.on_cuda else x
+        y = self.stored(self.conv(block.conv1, first))
         y = self.stored(functional.relu(block.bn1(y)))
         y = self.stored(self.conv(block.conv2, y))
         if block.downsample is not None:
@@ -124,7 +128,7 @@ def started(name, dtype):
     return model.to(dtype), Narrow.resnet, images(), RATES[name], DECAY
 
 
-def train(name, kind, dtype):
+def train(name, kind, dtype, on_cuda=False):
     model, forward, (pixels, labels), rate, decay = started(name, dtype)
     scale = SCALE if kind == "f16" else 1
     optimizer = torch.optim.SGD(
@@ -136,7 +140,7 @@ def train(name, kind, dtype):
         inputs = torch.from_numpy(pixels[rows].copy()).to(dtype).div(255).unsqueeze(1)
         targets = torch.from_numpy(labels[rows].astype("int64"))
         optimizer.zero_grad()
-        loss = functional.cross_entropy(forward(Narrow(TYPES[kind]), model, inputs), targets)
+        loss = functional.cross_entropy(forward(Narrow(TYPES[kind], on_cuda), model, inputs), targets)
         (loss * scale).backward()
         for value in model.parameters():
             value.grad /= scale
@@ -169,6 +173,10 @@ def main():
             truth = train(name, kind, torch.float64)
             truth["float32_deviation"] = apart(train(name, kind, torch.float32), truth)
             truth["effect"] = apart(exact, truth)
+            if name != "lenet":
+                truth["cuda"] = train(name, kind, torch.float64, on_cuda=True)
+                del truth["cuda"]["lr"]
+                print("  cuda:", apart(truth["cuda"], truth))
             document[name][kind] = truth
             print(name, kind, [round(loss, 4) for loss in truth["losses"]])
             print("  float32:", truth["float32_deviation"], "effect:", truth["effect"])

@@ -21,6 +21,8 @@ Training is computed in float64, on one thread. training.json has of each run
     float32            how far PyTorch's own float32 run is from this, and the worst of eight whose
                        start is changed by up to 1e-7 of itself: the scale for the tests' tolerances
 
+On a GPU its float32 is farther from that: make_training.py --on-gpu prints how far.
+
 A projection of a difference is as large as the difference itself, but for a factor of about 1. So
 four numbers stand for a tensor.
 
@@ -508,7 +510,27 @@ def table(recipe, epochs, steps_per_epoch):
     return {"recipe": recipe, "epochs": epochs, "steps_per_epoch": steps_per_epoch, "rates": rates}
 
 
+def compare_on_gpu():
+    """Prints how far PyTorch's float32 is from its float64 on a GPU, and writes nothing."""
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    torch.set_default_device("cuda")
+    from_numpy, torch.from_numpy = torch.from_numpy, lambda array: from_numpy(array).cuda()
+    for name, recipe in RUNS:
+        if "sample_rate" in recipe:  # which counts on the host
+            continue
+        truth = train(name, recipe, torch.float64)
+        for deterministic in (False, True):
+            torch.backends.cudnn.deterministic = deterministic
+            run = train(name, recipe, torch.float32)
+            pairs = zip(run["norms"], truth["norms"])
+            norm = max((abs(a - b) / b for a, b in pairs), default=0)
+            print(name, recipe["optimizer"], recipe.get("loss", ""),
+                  "deterministic" if deterministic else "", deviation(run, truth), "norm", norm)
+
+
 def main():
+    if sys.argv[1:] == ["--on-gpu"]:
+        return compare_on_gpu()
     torch.set_num_threads(1)
     tables = [table(*schedule) for schedule in SCHEDULES]
     (OUT / "schedules.json").write_text(json.dumps(tables) + "\n")

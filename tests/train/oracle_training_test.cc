@@ -27,7 +27,10 @@ namespace {
 constexpr std::int64_t kSteps = 20, kBatch = 64;
 /// PyTorch's own float32 is at most 3e-6 off in loss, 1.4e-4 in what it moved: see "float32" in the
 /// file. A projection is as large as what it projects, but for chance.
-constexpr double kLossTolerance = 1e-5, kMovedTolerance = 5e-4, kRateTolerance = 1e-9;
+struct Tolerance {
+  double loss = 1e-5, norm = 1e-4, moved = 5e-4;  ///< relative
+};
+constexpr double kRateTolerance = 1e-9;
 
 const nlohmann::json& oracle_runs() {
   static const auto runs =
@@ -101,19 +104,32 @@ Outcome run_from_formula(const TrainOptions& options, int classes = oracle::kFor
              });
 }
 
-void expect_pytorchs(const Outcome& outcome, const nlohmann::json& reference,
-                     const Recipe& recipe) {
+/// AdamW divides each gradient by its own size, and so makes an error of a sum an error of the
+/// update. On a GPU cuDNN sums LeNet's convolutions otherwise: there PyTorch's float32, too, is
+/// farther from float64 (make_training.py --on-gpu; bench/results/2026-11-27-h200.json). These are
+/// four times its errors.
+Tolerance tolerance_of(const nlohmann::json& reference, DeviceKind device) {
+  if (device != DeviceKind::cuda || reference.at("model") != "lenet" ||
+      reference.at("recipe").at("optimizer") != "adamw") {
+    return {};
+  }
+  if (has_margin(reference)) return {.loss = 1.5e-3, .moved = 5e-2};
+  return {.loss = 4.6e-4, .norm = 1.9e-3, .moved = 0.11};
+}
+
+void expect_pytorchs(const Outcome& outcome, const nlohmann::json& reference, const Recipe& recipe,
+                     const Tolerance& tolerance = {}) {
   ASSERT_EQ(outcome.steps.size(), static_cast<std::size_t>(kSteps));
   for (std::size_t i = 0; i < outcome.steps.size(); ++i) {
     SCOPED_TRACE("step " + std::to_string(i + 1));
     const StepReport& step = outcome.steps[i];
     const double rate = reference.at("rates")[i];
     const double loss = reference.at("losses")[i];
-    EXPECT_NEAR(step.loss, loss, kLossTolerance * std::max(1.0, loss));
+    EXPECT_NEAR(step.loss, loss, tolerance.loss * std::max(1.0, loss));
     EXPECT_NEAR(step.lr, rate, kRateTolerance * rate + 1e-15);
     if (reference.at("norms").empty()) continue;
     const double norm = reference.at("norms")[i];
-    EXPECT_NEAR(step.grad_norm, norm, 1e-4 * norm);
+    EXPECT_NEAR(step.grad_norm, norm, tolerance.norm * norm);
   }
   ReplicaSpec spec;
   spec.recipe = recipe;
@@ -141,10 +157,10 @@ void expect_pytorchs(const Outcome& outcome, const nlohmann::json& reference,
       squares += change.back() * change.back();
     }
     const double moved = reference.at("moved").at(name);
-    EXPECT_NEAR(std::sqrt(squares), moved, kMovedTolerance * moved);
+    EXPECT_NEAR(std::sqrt(squares), moved, tolerance.moved * moved);
     for (unsigned r = 0; r < 4; ++r) {
       EXPECT_NEAR(projection(change, r), reference.at("projections").at(name)[r].get<double>(),
-                  kMovedTolerance * moved);
+                  tolerance.moved * moved);
     }
   }
 }
@@ -182,7 +198,8 @@ TEST_P(TrainingOracle, LossesRatesNormsAndParametersArePyTorchs) {
   for (const nlohmann::json& reference : oracle_runs()) {
     SCOPED_TRACE(reference.at("model").get<std::string>() + " " + reference.at("recipe").dump());
     const TrainOptions options = options_of(reference, GetParam());
-    expect_pytorchs(run_from_formula(options, reference.at("classes")), reference, options.recipe);
+    expect_pytorchs(run_from_formula(options, reference.at("classes")), reference, options.recipe,
+                    tolerance_of(reference, GetParam().device));
   }
 }
 

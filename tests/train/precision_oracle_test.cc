@@ -74,6 +74,15 @@ class PrecisionOracle : public ::testing::TestWithParam<Case> {
     return {small_images(count), small_images(16)};
   }
 
+  /// cuDNN rounds once more than Ringlet's own kernels do, where a gradient is added to.
+  nlohmann::json reference() const {
+    const nlohmann::json& found = all_.at(GetParam().model).at(name_of(GetParam().precision));
+    if (GetParam().device != DeviceKind::cuda || !found.contains("cuda")) return found;
+    nlohmann::json on_cuda = found;
+    on_cuda.update(found.at("cuda"));
+    return on_cuda;
+  }
+
   /// How far sums with signs are apart, in terms of the norms, in the root of the mean square over
   /// tensors: as apart() of make_precision_reference.py has it.
   double apart(const Tensors& found, const char* part) const {
@@ -94,7 +103,7 @@ class PrecisionOracle : public ::testing::TestWithParam<Case> {
   double effect(const char* part) const { return expected_.at("effect").at(part); }
 
   nlohmann::json all_ = parse_json(testing::read_file(testing::testdata("oracle/precision.json")));
-  nlohmann::json expected_ = all_.at(GetParam().model).at(name_of(GetParam().precision));
+  nlohmann::json expected_ = reference();
 };
 
 TEST_P(PrecisionOracle, IsPyTorchRoundedAtTheSamePoints) {
