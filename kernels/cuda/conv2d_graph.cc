@@ -95,6 +95,19 @@ Conv2dGraph::Conv2dGraph(const Target& target, const Conv2dKey& key)
       is_wide_filter_gradient_(key.pass == Conv2dPass::backward_filter &&
                                !(key.w[2] == 3 && key.w[3] == 3)),
       suits_tensor_cores_(key.w[1] % 8 == 0 && key.w[0] / key.spec.groups % 8 == 0) {
+  if (key.pass == Conv2dPass::backward_filter) {
+    const Descriptor& dw = keep(tensor(kW, key.w, filter_dtype(key), key.layout, key.alignment));
+    if (key.passed_on) {
+      const Descriptor& sum =
+          keep(tensor(kProduct, key.w, DType::f32, key.layout, key.alignment, true));
+      add_convolution(key, sum, keep(tensor(kY, key.y, key.dtype, key.layout, key.alignment)));
+      add_pointwise(CUDNN_POINTWISE_IDENTITY, sum, nullptr, dw);
+    } else {
+      add_convolution(key, dw, keep(tensor(kY, key.y, key.dtype, key.layout, key.alignment)));
+    }
+    graph_ = operation_graph(target, operations_);
+    return;
+  }
   // The chain ends in y: whatever comes before the last operation is a value inside the graph.
   const bool relu = key.activation == Activation::relu;
   const auto value = [&](std::int64_t id, bool is_last) {
@@ -102,7 +115,7 @@ Conv2dGraph::Conv2dGraph(const Target& target, const Conv2dKey& key)
     return tensor(is_last ? kY : id, key.y, dtype, key.layout, key.alignment, !is_last);
   };
   const Descriptor& product = keep(value(kProduct, !key.bias && !relu));
-  add_convolution(key, product);
+  add_convolution(key, keep(tensor(kW, key.w, key.dtype, key.layout, key.alignment)), product);
   const Descriptor* last = &product;
   if (key.bias) {
     const Descriptor& bias =
@@ -115,19 +128,6 @@ Conv2dGraph::Conv2dGraph(const Target& target, const Conv2dKey& key)
   graph_ = operation_graph(target, operations_);
 }
 
-const Descriptor& Conv2dGraph::keep(Descriptor descriptor) {
-  return parts_.emplace_front(std::move(descriptor));
-}
-
-void Conv2dGraph::add_convolution(const Conv2dKey& key, const Descriptor& y) {
-  const PassNames names = names_of(key.pass);
-  Descriptor operation(names.operation);
-  operation.set(names.x, keep(tensor(kX, key.x, key.dtype, key.layout, key.alignment)));
-  operation.set(names.w, keep(tensor(kW, key.w, key.dtype, key.layout, key.alignment)));
-  operation.set(names.y, y);
-  operation.set(names.convolution, keep(convolution(key.spec)));
-  operation.set(names.alpha, 1.0F);
-  operation.set(names.beta, key.beta);
 bool Conv2dGraph::trusts_engine(std::int64_t number) const {
   // Winograd's transform with tiles of 9 x 9, of which the engine has no note. On an H200 (cuDNN
   // 9.19) its sums were 4e-6 off for windows of 3 x 3, and 1.7e-3 for 5 x 5: less than bf16 has.
@@ -135,6 +135,19 @@ bool Conv2dGraph::trusts_engine(std::int64_t number) const {
   return !(is_wide_filter_gradient_ && number == kWinogradFilterGradient);
 }
 
+const Descriptor& Conv2dGraph::keep(Descriptor descriptor) {
+  return parts_.emplace_front(std::move(descriptor));
+}
+
+void Conv2dGraph::add_convolution(const Conv2dKey& key, const Descriptor& w, const Descriptor& y) {
+  const PassNames names = names_of(key.pass);
+  Descriptor operation(names.operation);
+  operation.set(names.x, keep(tensor(kX, key.x, key.dtype, key.layout, key.alignment)));
+  operation.set(names.w, w);
+  operation.set(names.y, y);
+  operation.set(names.convolution, keep(convolution(key.spec)));
+  operation.set(names.alpha, 1.0F);
+  operation.set(names.beta, key.beta);
   operation.finalize();
   operations_.push_back(std::move(operation));
 }
@@ -179,6 +192,7 @@ std::vector<Plan> find_plans(const Target& target, const Conv2dGraph& graph,
     for (Descriptor& config : proposals(target, graph, mode, rules)) {
       if (std::ssize(plans) == wanted) return plans;
       if (!permitted(numerical_notes(config), graph.narrow(), rules)) continue;
+      if (!graph.trusts_engine(engine_number(config))) continue;
       std::optional<Descriptor> plan = execution_plan(target, config, why_not);
       if (!plan) continue;
       const std::int64_t workspace = workspace_bytes(*plan);
@@ -192,6 +206,5 @@ std::vector<Plan> find_plans(const Target& target, const Conv2dGraph& graph,
   }
   return plans;
 }
-      if (!graph.trusts_engine(engine_number(config))) continue;
 
 }  // namespace ringlet::cudnn_graph

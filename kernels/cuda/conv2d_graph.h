@@ -22,15 +22,21 @@ struct Conv2dKey {
   Shape x;                       ///< [N, C, H, W]
   Shape w;                       ///< [O, C/groups, KH, KW]
   Shape y;                       ///< [N, O, OH, OW]
-  DType dtype = DType::f32;      ///< of x, w and y
+  DType dtype = DType::f32;      ///< of x, w and y; a gradient of w is f32 (filter_dtype())
   bool widened = false;          ///< x and y are narrow numbers as f32, which TF32 holds exactly
   Layout layout = Layout::nchw;  ///< of x, w and y; nchw or nhwc
+  bool passed_on = false;        ///< the product goes through an operation that changes nothing
   bool bias = false;
   Activation activation = Activation::none;
   float beta = 0;              ///< 0 in forward
   std::int64_t alignment = 4;  ///< bytes that every address is a multiple of
   bool operator==(const Conv2dKey&) const = default;
 };
+
+/// Gradients of filters are sums in f32, whatever their factors are.
+inline DType filter_dtype(const Conv2dKey& key) {
+  return key.pass == Conv2dPass::backward_filter ? DType::f32 : key.dtype;
+}
 
 /// "conv2d_forward of x [..] and w [..], stride 1x1, ...": for messages.
 std::string describe(const Conv2dKey& key);
@@ -48,23 +54,23 @@ class Conv2dGraph {
   bool narrow() const { return narrow_; }
   /// Whether the channels are such that tensor cores take them without filling up.
   bool suits_tensor_cores() const { return suits_tensor_cores_; }
-
- private:
-  const Descriptor& keep(Descriptor descriptor);
-  void add_convolution(const Conv2dKey& key, const Descriptor& y);
-  void add_pointwise(cudnnPointwiseMode_t mode, const Descriptor& x, const Descriptor* b,
-                     const Descriptor& y);
   /// Whether an engine's results are right to the digits that its numerical notes promise.
   bool trusts_engine(std::int64_t number) const;
 
+ private:
+  const Descriptor& keep(Descriptor descriptor);
+  void add_convolution(const Conv2dKey& key, const Descriptor& w, const Descriptor& y);
+  void add_pointwise(cudnnPointwiseMode_t mode, const Descriptor& x, const Descriptor* b,
+                     const Descriptor& y);
+
   bool narrow_;
+  bool is_wide_filter_gradient_;  // of windows other than 3 x 3
   bool suits_tensor_cores_;
   std::forward_list<Descriptor> parts_;  // whose addresses stay
   std::vector<Descriptor> operations_;
   std::optional<Descriptor> graph_;
 };
 
-  bool is_wide_filter_gradient_;  // of windows other than 3 x 3
 struct EngineRules {
   bool tf32 = false;  ///< f32 may be rounded for tensor cores
   bool deterministic = false;

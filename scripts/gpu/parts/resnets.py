@@ -11,31 +11,37 @@ PRECISIONS = ("tf32", "bf16", "f32", "f16")
 LAYOUTS = ("auto", "nchw")  # auto: nhwc where tensor cores are used
 
 
+NARROW_SUMS = "RINGLET_NARROW_SUMS"  # base/switches.h
+
+
 def cases(rehearsal):
+    """Model, batch, shape, images, precision, layout, and what is switched on."""
     if rehearsal:
-        return [(*case, precision, "auto") for case in REHEARSED for precision in ("f32", "bf16")]
-    return [(*case, precision, layout) for layout in LAYOUTS for case in CASES for precision in PRECISIONS
+        return [(*case, precision, "auto", None) for case in REHEARSED for precision in ("f32", "bf16")]
+    rows = [(*case, precision, layout, None) for layout in LAYOUTS for case in CASES for precision in PRECISIONS
             if layout == "auto" or precision == "tf32"]
+    return rows + [(*case, "bf16", "auto", NARROW_SUMS) for case in CASES]
 
 
 def check(context):
     rows = context.figures["rows"] = []
     result = context.folder / "bench.json"
     steps = (1, 2) if context.rehearsal else (10, 40)
-    for model, batch, shape, images, precision, layout in cases(context.rehearsal):
+    for model, batch, shape, images, precision, layout, switch in cases(context.rehearsal):
         flags = ["--precision", precision, "--layout", layout]
         if context.rehearsal and precision == "bf16":
             flags.append("--emulate-precision")
         try:
             context.run([context.program("ringlet"), "bench", "train", "--model", model, "--data", "random:" + shape,
                          "--synthetic-train", images, "--synthetic-test", 8, "--batch-size", batch, "--device", context.device,
-                         "--warm-up", steps[0], "--steps", steps[1], *flags, "--json", result, "--force"], context.seconds(60))
+                         "--warm-up", steps[0], "--steps", steps[1], *flags, "--json", result, "--force"], context.seconds(60),
+                        {**context.env, switch: "on"} if switch else None)
             figures = json.loads(result.read_text(encoding="utf-8"))
         except (Failed, KeyError, ValueError) as failure:
-            context.red(f"{model} {precision} {layout}: {failure}")
+            context.red(f"{model} {precision} {layout} {switch or ''}: {failure}")
             continue
         rows.append({"who": "ringlet", "model": model, "batch": batch, "image_shape": figures["image_shape"],
-                     "precision": precision, "mode": "graph", "layout": figures["layout"], "milliseconds": 1e3 * figures["median_seconds"],
+                     "precision": precision, "mode": "graph", "switched_on": switch, "layout": figures["layout"], "milliseconds": 1e3 * figures["median_seconds"],
                      "samples_per_second": figures["samples_per_second"], "first_step_seconds": figures.get("first_step_seconds"),
                      "device_notes": figures.get("device_notes")})
         context.save()
