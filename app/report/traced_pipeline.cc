@@ -9,7 +9,7 @@
 #include <optional>
 #include <utility>
 
-#include "base/error.h"
+#include "base/files/file_error.h"
 #include "train/telemetry/trace_reader.h"
 
 namespace ringlet::app::report {
@@ -161,14 +161,14 @@ class PipelineReader {
                      [](const auto& a, const auto& b) { return a.begin < b.begin; });
     TracedRank traced{.rank = rank};
     RankStep step;
-    for (TracedAction& action : actions) {
+    for (const TracedAction& action : actions) {
       const bool ends = std::holds_alternative<train::Sync>(action.action);
       if (const auto* move = std::get_if<train::Move>(&action.action)) {
         traced.stage = stage_of(*move);
         if (move->out) last_peer_ = std::max(last_peer_, move->out->peer);
         if (move->in) last_peer_ = std::max(last_peer_, move->in->peer);
       }
-      step.push_back(std::move(action));
+      step.push_back(action);
       if (ends) traced.steps.push_back(std::exchange(step, {}));
     }
     ranks_.push_back(std::move(traced));

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "app/report/pipeline_page.h"
-#include "base/error.h"
+#include "base/files/file_error.h"
 #include "tests/support/files.h"
 #include "train/pipeline/schedules.h"
 #include "train/telemetry/trace_writer.h"

@@ -1,7 +1,6 @@
 #include "train/forecast/forecast.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
