@@ -156,6 +156,22 @@ TEST(Pipeline, ShowsAStepOfARun) {
                          {"--from", "--stages"}));
 }
 
+// What `train --trace` writes is what `pipeline --from` reads: each action of each step.
+TEST(Pipeline, ReadsTheTraceOfARun) {
+  const TemporaryDirectory folder;
+  const std::string trace = folder / "trace.json", json = folder / "step.json";
+  ASSERT_TRUE(succeeds(ringlet({"train",     "--model",           "lenet",   "--data",
+                                "synthetic", "--synthetic-train", "256",     "--synthetic-test",
+                                "8",         "--batch-size",      "64",      "--stages",
+                                "2",         "--micro-batches",   "4",       "--epochs",
+                                "1",         "--no-out",          "--trace", trace})));
+  ASSERT_TRUE(succeeds(ringlet({"pipeline", "--from", trace, "--json", json})));
+  const nlohmann::json step = json_or_discarded(read_file(json));
+  EXPECT_EQ(step.at("stages").size(), 2U);
+  EXPECT_EQ(step.at("micro_batches"), 4);
+  EXPECT_EQ(step.at("steps").size(), 4U);
+}
+
 // scripts/stills draws them; they are planned, and so alike on any machine.
 TEST(Pipeline, DrawsThePicturesOfTheDocumentation) {
   const TemporaryDirectory folder;

@@ -10,6 +10,7 @@
 
 #include "base/hash.h"
 #include "base/stopwatch.h"
+#include "base/trace.h"
 #include "train/batches/label_batches.h"
 #include "train/files/centres.h"
 #include "train/files/load_model.h"
@@ -355,6 +356,9 @@ void TrainLoop::compute_gradients() {
 }
 
 void TrainLoop::act(const Action& action) {
+  Tracer* const tracer = link_ ? device_.compute().tracer() : nullptr;  // of a cut model
+  const std::string name = tracer != nullptr ? text_of(action) : std::string();
+  const ScopedSpan span(tracer, name, kTracedActions);
   if (const auto* forward_of = std::get_if<Forward>(&action)) {
     forward(forward_of->micro_batch);
   } else if (const auto* backward_of = std::get_if<Backward>(&action)) {

@@ -84,9 +84,10 @@ struct Pipeline {
 std::string text_of(const Action& action);
 /// The action that text_of() writes so; nothing for any other text.
 std::optional<Action> action_of(std::string_view text);
-/// In a trace each action of a run is a span of this category on its rank's compute stream, named
-/// by text_of(). A Move's begins when the rank comes to it, and so has the waiting in it; a Sync's
-/// ends with the step's update. `ringlet pipeline --from TRACE` reads them.
+/// In the trace of a run of several stages each action is a span of this category on its rank's
+/// compute stream, named by text_of(). A Move's begins when the rank comes to it, and so has the
+/// waiting in it. A step's update comes behind its Sync. `ringlet pipeline --from TRACE` reads
+/// them.
 inline constexpr const char* kTracedActions = "pipeline";
 /// All of a program: "F0; send a0 to 1; receive g0 from 1; B0; sync".
 std::string text_of(const Program& program);
