@@ -189,7 +189,7 @@ TEST(Help, NamesEveryFlagWithinAHundredColumns) {
                            "--check-replicas N",
                            "--comm-timeout X",
                            "--trace ",
-                           "--accumulate N"}) {
+                           "--accumulate, --micro-batches N"}) {
     EXPECT_TRUE(holds(outcome.out, {flag}));
   }
   std::istringstream lines(outcome.out);
