@@ -8,7 +8,8 @@ struct PhaseSeconds {
   double data = 0;  ///< waiting for the loader
   double forward = 0;
   double backward = 0;
-  double sync = 0;  ///< collectives that run in place, and waiting for those beside
+  /// Collectives that run in place, waiting for those beside, and messages of a model in stages.
+  double sync = 0;
   double update = 0;
   double total() const { return data + forward + backward + sync + update; }
   PhaseSeconds since(const PhaseSeconds& earlier) const {

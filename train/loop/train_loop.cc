@@ -364,6 +364,7 @@ void TrainLoop::act(const Action& action) {
   } else if (const auto* backward_of = std::get_if<Backward>(&action)) {
     step_.backward(backward_of->micro_batch % step_.replica().passes());
   } else if (const auto* move = std::get_if<Move>(&action)) {
+    const PhaseTimer timer(step_.phases().sync);  // waiting for another stage
     link_->run(*move, samples_);
   } else {
     step_.finish_gradients();
@@ -442,7 +443,7 @@ std::string TrainLoop::broken_gradient() {
   std::string mine = find_nonfinite_gradient(step_.replica());
   if (!step_.is_sharded() && !ranks_.are_cut()) return mine;
   auto all = ranks_.world.gather_text(device_.communication(), mine, "search for broken gradients");
-  std::ranges::reverse(all);  // backward begins with the last stage
+  if (ranks_.are_cut()) std::ranges::reverse(all);  // backward begins with the last stage
   for (const std::string& found : all) {
     if (!found.empty()) return found;
   }

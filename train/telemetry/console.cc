@@ -109,7 +109,11 @@ std::string transport_in_words(const StartReport& report) {
 }
 
 std::string sync_in_words(const StartReport& report) {
-  if (report.batch_of_rank.size() == 1) return "nothing to synchronise";
+  const bool is_cut = !report.stages.empty();
+  if (report.batch_of_rank.size() == 1) {
+    return is_cut ? "one replica; its stages hand on activations and gradients"
+                  : "nothing to synchronise";
+  }
   const Execution& execution = report.options.execution;
   const Recipe& recipe = report.options.recipe;
   const bool any_between = std::any_of(report.buckets.begin(), report.buckets.end(),
@@ -122,8 +126,8 @@ std::string sync_in_words(const StartReport& report) {
   const bool has_choice =
       execution.in_processes || execution.devices.front().kind == DeviceKind::cuda;
   return fmt::format(
-      "{} all-reduce of {} KiB{} in {}, overlap {}{}", report.sync,
-      wire_bytes(report.buckets) / 1024, narrow,
+      "{} all-reduce of {} KiB{}{} in {}, overlap {}{}", report.sync,
+      wire_bytes(report.buckets) / 1024, narrow, is_cut ? " of stage 0" : "",
       counted(std::count_if(report.buckets.begin(), report.buckets.end(),
                             [](const Bucket& bucket) { return bucket.parameters > 0; }),
               "bucket"),
