@@ -128,6 +128,7 @@ void Evaluator::make_passes_of_stage(const StopRequest& stop, Tested& mine, bool
       whole = ranks_.stage() > 0 || !(stop && stop());
       if (whole) batch = batches_->next();
     } catch (...) {
+      if (ranks_.stage() > 0) throw;  // the first stage alone says whether a pass comes
       mine.failure = std::current_exception();
     }
     if (link_->pass_on(batch != nullptr ? 1 : 0) == 0) return;
