@@ -242,6 +242,7 @@ struct Convolution {
   bool relu = false;
   bool backwards = false;  ///< the order of additions
   bool tensor_cores = false;
+  ringlet::DType rounded_as = ringlet::DType::f32;  ///< a gradient of data that is added to
 
   std::int64_t taps() const { return w.extents[1] * w.extents[2] * w.extents[3]; }
   std::int64_t plane() const { return y.extents[2] * y.extents[3]; }  ///< outputs of a channel
@@ -349,10 +350,18 @@ struct Convolution {
     });
   }
 
-  /// gradient = sum + beta * gradient
+  /// gradient = sum + beta * gradient. cuDNN 9.19 rounds a narrow sum before it adds it, with each
+  /// of its engines (bench/results/2026-11-27-h200.json).
   void backward(const Tensor& gradient, void (Convolution::*add)(const Tensor&) const) const {
     std::vector<float> sums(static_cast<std::size_t>(gradient.count()), 0.0F);
     (this->*add)({gradient.extents, gradient.strides, sums.data()});
+    if (beta != 0) {
+      ringlet::reduction::visit_activations(rounded_as, [&]<class T>(T) {
+        for (float& sum : sums) {
+          sum = ringlet::reduction::load(ringlet::reduction::round_to<T>(sum));
+        }
+      });
+    }
     for (std::size_t i = 0; i < sums.size(); ++i) {
       float& value = gradient.data[i];
       value = sums[i] + (beta == 0 ? 0 : beta * value);
@@ -372,6 +381,7 @@ struct Convolution {
     for (std::vector<float>* factor : {is_data ? &of_y : &of_x, is_filter ? &of_y : &of_w}) {
       if (rounds) std::ranges::transform(*factor, factor->begin(), ringlet::stand_in::to_tf32);
     }
+    if (is_data) copy.rounded_as = x.dtype;
     copy.run_plain();
     switch (pass) {
       case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR:
