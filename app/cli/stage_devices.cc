@@ -11,9 +11,6 @@
 
 namespace ringlet::app {
 
-namespace {
-
-/// "cpu:0", or of GPUs that follow each other "cuda:0-3".
 std::vector<DeviceId> devices_in(std::string_view text) {
   constexpr int kMost = 1024;
   const std::size_t dash = text.find('-');
@@ -31,8 +28,6 @@ std::vector<DeviceId> devices_in(std::string_view text) {
   for (int index = first.index; index <= last; ++index) devices.push_back({first.kind, index});
   return devices;
 }
-
-}  // namespace
 
 std::vector<DeviceId> devices_in_stages(const std::string& stages) {
   std::vector<DeviceId> all;

@@ -11,6 +11,7 @@
 #include "app/cli/error_exit.h"
 #include "app/cli/option_flags.h"
 #include "app/cli/outputs.h"
+#include "app/cli/stage_devices.h"
 #include "app/cli/usage.h"
 #include "app/commands/all_reduce_bench_flags.h"
 #include "bench/simulation/quantities.h"
@@ -82,26 +83,11 @@ CLI::Validator stages_in_words() {
       "");
 }
 
-/// "cpu:0", or of GPUs that follow each other "cuda:0-3".
-std::vector<DeviceId> parse_devices(const std::string& text) {
-  const std::size_t dash = text.find('-');
-  const DeviceId first = DeviceId::parse(std::string_view(text).substr(0, dash));
-  if (dash == std::string::npos) return {first};
-  const auto last = whole(std::string_view(text).substr(dash + 1));
-  if (!last || *last < first.index || *last >= first.index + kMostStages) {
-    throw UsageError(fmt::format(
-        "--stages: '{}' is no devices; write one, or the first and the last as in cuda:0-3", text));
-  }
-  std::vector<DeviceId> devices;
-  for (int index = first.index; index <= *last; ++index) devices.push_back({first.kind, index});
-  return devices;
-}
-
 /// Those that the stages were given by hand.
 std::vector<DeviceId> written_devices(const nn::Stages& stages, int replicas) {
   std::vector<DeviceId> devices;
   for (const nn::StageCut& stage : stages) {
-    const std::vector<DeviceId> own = parse_devices(stage.devices);
+    const std::vector<DeviceId> own = devices_in(stage.devices);
     if (std::ssize(own) != replicas) {
       throw UsageError(fmt::format(
           "{} has {} device{} ({}), and there {} replica{}; give it as many", in_words(stage),

@@ -27,10 +27,6 @@
 
 namespace ringlet::train {
 
-/// Floating-point operations that take as long as moving a byte. Processors and GPUs that compute
-/// in f32 are about so; it decides how much what only moves data counts beside what multiplies.
-inline constexpr double kFlopsPerByte = 10;
-
 /// A model whose stages are asked for. Not registered: its parameters belong to whoever makes
 /// stages of it (nn::stage_of).
 struct CutModel {

@@ -18,6 +18,11 @@
 
 namespace ringlet::train {
 
+/// Of planned costs: floating-point operations that take as long as moving a byte. Processors and
+/// GPUs that compute in f32 are about so; it decides how much what only moves data counts beside
+/// what multiplies.
+inline constexpr double kFlopsPerByte = 10;
+
 /// What one unit costs. All seconds are for the same, a micro-batch or a step.
 struct UnitCost {
   std::string name{};  ///< for messages: "layer2.1"

@@ -44,10 +44,7 @@ std::shared_ptr<const StageSpec> stage_spec(const nn::Units& units, const nn::St
 }
 
 /// By the dry run: operations, and as many as take as long as moving its bytes.
-double cost_of(const WorkTotals& work) {
-  constexpr double kFlopsOfByte = 10;
-  return work.flops + kFlopsOfByte * work.bytes;
-}
+double cost_of(const WorkTotals& work) { return work.flops + kFlopsPerByte * work.bytes; }
 
 /// The stages that the planned costs of all parts say, of which no cut may split one.
 nn::Stages balanced(const ReplicaSpec& spec, const nn::Units& units, int stages) {
