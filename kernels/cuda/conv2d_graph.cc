@@ -95,19 +95,6 @@ Conv2dGraph::Conv2dGraph(const Target& target, const Conv2dKey& key)
       is_wide_filter_gradient_(key.pass == Conv2dPass::backward_filter &&
                                !(key.w[2] == 3 && key.w[3] == 3)),
       suits_tensor_cores_(key.w[1] % 8 == 0 && key.w[0] / key.spec.groups % 8 == 0) {
-  if (key.pass == Conv2dPass::backward_filter) {
-    const Descriptor& dw = keep(tensor(kW, key.w, filter_dtype(key), key.layout, key.alignment));
-    if (key.passed_on) {
-      const Descriptor& sum =
-          keep(tensor(kProduct, key.w, DType::f32, key.layout, key.alignment, true));
-      add_convolution(key, sum, keep(tensor(kY, key.y, key.dtype, key.layout, key.alignment)));
-      add_pointwise(CUDNN_POINTWISE_IDENTITY, sum, nullptr, dw);
-    } else {
-      add_convolution(key, dw, keep(tensor(kY, key.y, key.dtype, key.layout, key.alignment)));
-    }
-    graph_ = operation_graph(target, operations_);
-    return;
-  }
   // The chain ends in y: whatever comes before the last operation is a value inside the graph.
   const bool relu = key.activation == Activation::relu;
   const auto value = [&](std::int64_t id, bool is_last) {
@@ -115,7 +102,7 @@ Conv2dGraph::Conv2dGraph(const Target& target, const Conv2dKey& key)
     return tensor(is_last ? kY : id, key.y, dtype, key.layout, key.alignment, !is_last);
   };
   const Descriptor& product = keep(value(kProduct, !key.bias && !relu));
-  add_convolution(key, keep(tensor(kW, key.w, key.dtype, key.layout, key.alignment)), product);
+  add_convolution(key, product);
   const Descriptor* last = &product;
   if (key.bias) {
     const Descriptor& bias =
@@ -139,11 +126,11 @@ const Descriptor& Conv2dGraph::keep(Descriptor descriptor) {
   return parts_.emplace_front(std::move(descriptor));
 }
 
-void Conv2dGraph::add_convolution(const Conv2dKey& key, const Descriptor& w, const Descriptor& y) {
+void Conv2dGraph::add_convolution(const Conv2dKey& key, const Descriptor& y) {
   const PassNames names = names_of(key.pass);
   Descriptor operation(names.operation);
   operation.set(names.x, keep(tensor(kX, key.x, key.dtype, key.layout, key.alignment)));
-  operation.set(names.w, w);
+  operation.set(names.w, keep(tensor(kW, key.w, filter_dtype(key), key.layout, key.alignment)));
   operation.set(names.y, y);
   operation.set(names.convolution, keep(convolution(key.spec)));
   operation.set(names.alpha, 1.0F);

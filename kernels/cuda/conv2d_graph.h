@@ -25,7 +25,6 @@ struct Conv2dKey {
   DType dtype = DType::f32;      ///< of x, w and y; a gradient of w is f32 (filter_dtype())
   bool widened = false;          ///< x and y are narrow numbers as f32, which TF32 holds exactly
   Layout layout = Layout::nchw;  ///< of x, w and y; nchw or nhwc
-  bool passed_on = false;        ///< the product goes through an operation that changes nothing
   bool bias = false;
   Activation activation = Activation::none;
   float beta = 0;              ///< 0 in forward
@@ -59,7 +58,7 @@ class Conv2dGraph {
 
  private:
   const Descriptor& keep(Descriptor descriptor);
-  void add_convolution(const Conv2dKey& key, const Descriptor& w, const Descriptor& y);
+  void add_convolution(const Conv2dKey& key, const Descriptor& y);
   void add_pointwise(cudnnPointwiseMode_t mode, const Descriptor& x, const Descriptor* b,
                      const Descriptor& y);
 

@@ -200,13 +200,8 @@ CudnnConvolutions::Asked CudnnConvolutions::ask(const Key& key, const Addresses&
     if (copies_filter(key)) plain.beta = 0;
     if (is_narrow(key.dtype)) {
       if (stream_.sums_narrow() && may_sum_narrow(plain)) {
-        for (const bool passed_on : {false, true}) {
-          plain.passed_on = passed_on;
-          Entry& entry = find(plain, addresses);
-          if (entry.plan) return {plain, &entry};
-          if (plain.beta != 0) break;
-        }
-        plain.passed_on = false;
+        Entry& entry = find(plain, addresses);
+        if (entry.plan) return {plain, &entry};
       }
       plain.widened = true;
       plain.dtype = DType::f32;
