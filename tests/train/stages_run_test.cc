@@ -193,7 +193,7 @@ TEST(StagesRun, SkipsAStepOnAllStages) {
   }
 }
 
-TEST(StagesRun, OnOneGpuHasTheBitsOfOneStageThere) {
+TEST(CudaStages, OnOneGpuHaveTheBitsOfOneStageThere) {
   SKIP_WITHOUT_GPU();
   for (const int replicas : {1, 2}) {
     SCOPED_TRACE(replicas);

@@ -7,7 +7,7 @@ PARTS = [
     Part("build", build.check, usual=200, limit=420, needs="the sources"),
     Part("versions", versions.check, usual=5, limit=60),
     Part("kernels", tests.room("kernels", "*uda*:*Cudnn*:*Cublas*"), usual=30, limit=240),
-    Part("oracle", tests.room("train", "Cuda/*:ExactModeOnCuda.*:CudaNccl*"), usual=30, limit=240),
+    Part("oracle", tests.room("train", "Cuda/*:ExactModeOnCuda.*:CudaNccl*:CudaStages.*"), usual=30, limit=240),
     Part("transports", tests.room("comm", "*Cuda*"), usual=15, limit=90),
     Part("timings", timings.check, usual=120, limit=360),
     Part("torch", torch_peer.eager, usual=55, limit=120),

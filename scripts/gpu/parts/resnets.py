@@ -8,19 +8,16 @@ from gpu.process import Failed
 CASES = (("resnet18-cifar", 256, "3x32x32", 2048), ("resnet18", 128, "3x224x224", 1024))  # batch, shape of an image, images: whole batches
 REHEARSED = (("resnet20", 8, "3x32x32", 16),)
 PRECISIONS = ("tf32", "bf16", "f32", "f16")
-LAYOUTS = ("auto", "nchw")  # auto: nhwc where tensor cores are used
-
 
 NARROW_SUMS = "RINGLET_NARROW_SUMS"  # base/switches.h
 
 
 def cases(rehearsal):
-    """Model, batch, shape, images, precision, layout, and what is switched on."""
+    """Model, batch, shape, images, precision, layout (auto: nhwc where tensor cores are used), and what is switched on."""
     if rehearsal:
         return [(*case, precision, "auto", None) for case in REHEARSED for precision in ("f32", "bf16")]
-    rows = [(*case, precision, layout, None) for layout in LAYOUTS for case in CASES for precision in PRECISIONS
-            if layout == "auto" or precision == "tf32"]
-    return rows + [(*case, "bf16", "auto", NARROW_SUMS) for case in CASES]
+    return ([(*case, precision, "auto", None) for case in CASES for precision in PRECISIONS] +
+            [(*case, "bf16", "auto", NARROW_SUMS) for case in CASES] + [(*case, "tf32", "nchw", None) for case in CASES])
 
 
 def check(context):
