@@ -5,16 +5,9 @@
 
 namespace ringlet {
 
-namespace {
-
-bool says(const char* name, std::string_view word) {
+bool is_switched_off(const char* name) {
   const char* const said = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): never written
-  return said != nullptr && said == word;
+  return said != nullptr && std::string_view(said) == "off";
 }
-
-}  // namespace
-
-bool is_switched_off(const char* name) { return says(name, "off"); }
-bool is_switched_on(const char* name) { return says(name, "on"); }
 
 }  // namespace ringlet

@@ -18,12 +18,7 @@ inline constexpr const char* kNcclMemory = "RINGLET_NCCL_MEMORY";
 /// its calls do that themselves (ncclConfig_t::blocking).
 inline constexpr const char* kNcclThreads = "RINGLET_NCCL_THREADS";
 
-/// Off unless it is on: gradients of filters from narrow factors by engines that cuDNN compiles,
-/// without a copy of the factors in f32. No GPU has tried it yet; `scripts/gpu_check` times it.
-inline constexpr const char* kNarrowSums = "RINGLET_NARROW_SUMS";
-
 /// Reads the environment, which nobody may write meanwhile.
 bool is_switched_off(const char* name);
-bool is_switched_on(const char* name);
 
 }  // namespace ringlet

@@ -15,6 +15,8 @@ namespace {
 
 using cudnn_graph::Conv2dPass;
 
+constexpr std::int64_t kWidestAlignment = 16;  // bytes of the widest load
+
 CudnnConvolutions::Addresses addresses_of(const ConstView& x, const ConstView& w,
                                           const ConstView& y, const ConstView& bias) {
   // A variant pack has no type for memory that is only read; the key's pass says which is written.
@@ -94,7 +96,8 @@ void conv2d_backward_filter(CudaStream& stream, const Conv2dSpec& spec, const Co
   const CudnnConvolutions::Addresses addresses = addresses_of(x, dw, dy, {});
   CudnnConvolutions::Key key = make_key(Conv2dPass::backward_filter, spec, x, dw, dy);
   key.beta = beta;
-  key.alignment = common_alignment(addresses);
+  const bool copies_factors = is_narrow(x.dtype());
+  key.alignment = common_alignment(copies_factors ? addresses_of({}, dw, {}, {}) : addresses);
   CudnnConvolutions& convolutions = stream.libraries().convolutions();
   if (stream.deterministic() && !convolutions.sums_filters_fast(key, addresses)) {
     return sum_filter_gradient(stream, spec, x, dy, beta, dw);

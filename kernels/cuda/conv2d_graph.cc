@@ -130,7 +130,7 @@ void Conv2dGraph::add_convolution(const Conv2dKey& key, const Descriptor& y) {
   const PassNames names = names_of(key.pass);
   Descriptor operation(names.operation);
   operation.set(names.x, keep(tensor(kX, key.x, key.dtype, key.layout, key.alignment)));
-  operation.set(names.w, keep(tensor(kW, key.w, filter_dtype(key), key.layout, key.alignment)));
+  operation.set(names.w, keep(tensor(kW, key.w, key.dtype, key.layout, key.alignment)));
   operation.set(names.y, y);
   operation.set(names.convolution, keep(convolution(key.spec)));
   operation.set(names.alpha, 1.0F);

@@ -22,7 +22,7 @@ struct Conv2dKey {
   Shape x;                       ///< [N, C, H, W]
   Shape w;                       ///< [O, C/groups, KH, KW]
   Shape y;                       ///< [N, O, OH, OW]
-  DType dtype = DType::f32;      ///< of x, w and y; a gradient of w is f32 (filter_dtype())
+  DType dtype = DType::f32;      ///< of x, w and y
   bool widened = false;          ///< x and y are narrow numbers as f32, which TF32 holds exactly
   Layout layout = Layout::nchw;  ///< of x, w and y; nchw or nhwc
   bool bias = false;
@@ -31,11 +31,6 @@ struct Conv2dKey {
   std::int64_t alignment = 4;  ///< bytes that every address is a multiple of
   bool operator==(const Conv2dKey&) const = default;
 };
-
-/// Gradients of filters are sums in f32, whatever their factors are.
-inline DType filter_dtype(const Conv2dKey& key) {
-  return key.pass == Conv2dPass::backward_filter ? DType::f32 : key.dtype;
-}
 
 /// "conv2d_forward of x [..] and w [..], stride 1x1, ...": for messages.
 std::string describe(const Conv2dKey& key);

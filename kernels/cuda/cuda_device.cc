@@ -87,8 +87,7 @@ CudaStream::CudaStream(CudaDevice& device, const char* name, const DeviceOptions
       autotune_(options.autotune),
       can_capture_(!is_switched_off(kCaptures)),
       can_branch_(!is_switched_off(kBranches)),
-      fuses_(!is_switched_off(kFused)),
-      sums_narrow_(is_switched_on(kNarrowSums)) {}
+      fuses_(!is_switched_off(kFused)) {}
 
 CudaStream::~CudaStream() {
   cudaSetDevice(device().id().index);

@@ -44,7 +44,7 @@ TunedOutput output_of(const CudnnConvolutions::Key& key,
     case Conv2dPass::backward_data:
       return {addresses[0], key.x.count() * size_of(key.dtype), key.beta != 0};
     case Conv2dPass::backward_filter:
-      return {addresses[1], key.w.count() * size_of(filter_dtype(key)), key.beta != 0};
+      return {addresses[1], key.w.count() * size_of(key.dtype), key.beta != 0};
     case Conv2dPass::forward:
       break;
   }
@@ -56,11 +56,15 @@ bool copies_filter(const CudnnConvolutions::Key& key) {
   return key.layout != key.filter && !is_alike_in_nhwc(key.w);
 }
 
-/// Whether there may be an engine that writes f32 sums of narrow products: cuDNN compiles these
-/// when they are needed, for channels that tensor cores take as they lie.
-bool may_sum_narrow(const CudnnConvolutions::Key& key) {
-  return key.layout == Layout::nhwc && key.spec.groups == 1 && key.w[0] % 8 == 0 &&
-         key.w[1] % 8 == 0 && key.alignment >= 16;
+/// What cuDNN is asked. The gradient of copied filters is added to the old one as it is copied
+/// back.
+CudnnConvolutions::Key asked(const CudnnConvolutions::Key& key) {
+  CudnnConvolutions::Key plain = key;
+  if (key.pass != Conv2dPass::backward_filter) return plain;
+  if (copies_filter(key)) plain.beta = 0;
+  plain.widened = key.widened || is_narrow(key.dtype);
+  plain.dtype = DType::f32;
+  return plain;
 }
 
 cudnnHandle_t create_cudnn_handle(const CudaStream& stream) {
@@ -101,14 +105,14 @@ void CudnnConvolutions::follow_stream() {
 /// `key`: what cuDNN is asked.
 CudnnConvolutions::Scratch CudnnConvolutions::scratch_for(const Key& key,
                                                           std::int64_t workspace_bytes) {
-  const auto bytes_of = [](const Shape& shape, DType dtype, bool is_copied) {
+  const auto bytes_of = [&](const Shape& shape, bool is_copied) {
     constexpr std::int64_t kAlignment = 256;  // no kernel wants more
-    const std::int64_t bytes = is_copied ? shape.count() * size_of(dtype) : 0;
+    const std::int64_t bytes = is_copied ? shape.count() * size_of(key.dtype) : 0;
     return (bytes + kAlignment - 1) / kAlignment * kAlignment;
   };
-  const std::array<std::int64_t, 3> bytes = {bytes_of(key.x, key.dtype, key.widened),
-                                             bytes_of(key.w, filter_dtype(key), copies_filter(key)),
-                                             bytes_of(key.y, key.dtype, key.widened)};
+  const std::array<std::int64_t, 3> bytes = {bytes_of(key.x, key.widened),
+                                             bytes_of(key.w, copies_filter(key)),
+                                             bytes_of(key.y, key.widened)};
   const std::int64_t front = bytes[0] + bytes[1] + bytes[2];
   if (front + workspace_bytes == 0) return {};
   auto* at = static_cast<std::byte*>(stream_.workspace(front + workspace_bytes));
@@ -193,26 +197,8 @@ CudnnConvolutions::Entry& CudnnConvolutions::find(const Key& key, const Addresse
   return entries_.find_or(key, [&] { return make_entry(key, addresses); });
 }
 
-CudnnConvolutions::Asked CudnnConvolutions::ask(const Key& key, const Addresses& addresses) {
-  Key plain = key;
-  if (key.pass == Conv2dPass::backward_filter) {
-    // Copied filters' gradient is added to the old one as it is copied back.
-    if (copies_filter(key)) plain.beta = 0;
-    if (is_narrow(key.dtype)) {
-      if (stream_.sums_narrow() && may_sum_narrow(plain)) {
-        Entry& entry = find(plain, addresses);
-        if (entry.plan) return {plain, &entry};
-      }
-      plain.widened = true;
-      plain.dtype = DType::f32;
-      plain.alignment = alignment_of(addresses[1], kWidestAlignment);
-    }
-  }
-  return {plain, &find(plain, addresses)};
-}
-
-void CudnnConvolutions::execute(Entry& entry, const Key& key, const Key& plain,
-                                const Addresses& addresses) {
+void CudnnConvolutions::execute(Entry& entry, const Key& key, const Addresses& addresses) {
+  const Key plain = asked(key);
   const Scratch scratch = scratch_for(plain, entry.plan->workspace);
   const Addresses used = with_copies(addresses, scratch.copies);
   if (plain.widened) {
@@ -221,8 +207,8 @@ void CudnnConvolutions::execute(Entry& entry, const Key& key, const Key& plain,
     impl::cast_pair(stream_, x, View(used[0], key.x, plain.dtype, key.layout), y,
                     View(used[2], key.y, plain.dtype, key.layout));
   }
-  const View filter(addresses[1], key.w, filter_dtype(plain), key.filter);
-  const View copy(used[1], key.w, filter_dtype(plain), key.layout);
+  const View filter(addresses[1], key.w, plain.dtype, key.filter);
+  const View copy(used[1], key.w, plain.dtype, key.layout);
   const bool is_copied = scratch.copies[1] != nullptr;
   const bool is_result = key.pass == Conv2dPass::backward_filter;
   if (is_copied && !is_result) impl::change_channels(stream_, filter, 0, copy);
@@ -243,21 +229,21 @@ void CudnnConvolutions::launch(Entry& entry, const Key& key, const Addresses& ad
 }
 
 bool CudnnConvolutions::try_run(const Key& key, const Addresses& addresses) {
-  const Asked asked = ask(key, addresses);
-  if (!asked.entry->plan) return false;
-  execute(*asked.entry, key, asked.key, addresses);
+  Entry& entry = find(asked(key), addresses);
+  if (!entry.plan) return false;
+  execute(entry, key, addresses);
   return true;
 }
 
 bool CudnnConvolutions::sums_filters_fast(const Key& key, const Addresses& addresses) {
-  const Entry& entry = *ask(key, addresses).entry;
+  const Entry& entry = find(asked(key), addresses);
   return entry.plan && !entry.is_naive;
 }
 
 void CudnnConvolutions::run(const Key& key, const Addresses& addresses) {
   if (try_run(key, addresses)) return;
   throw DeviceError(describe(key) +
-                    ": cuDNN has no engine for it: " + ask(key, addresses).entry->why_not +
+                    ": cuDNN has no engine for it: " + find(asked(key), addresses).why_not +
                     "; leave --deterministic out, or use --device cpu");
 }
 

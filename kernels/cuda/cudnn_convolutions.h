@@ -9,8 +9,7 @@
 // channel) is not copied.
 //
 // cuDNN's ready-made engines write the gradient of filters in the type of its factors. It is to be
-// f32. So narrow factors are widened, and multiplied as TF32, which holds them exactly. Some
-// engines that cuDNN compiles may write f32 without that (kNarrowSums, base/switches.h).
+// f32. So narrow factors are widened, and multiplied as TF32, which holds them exactly.
 #pragma once
 
 #include <array>
@@ -74,20 +73,13 @@ class CudnnConvolutions {
     std::size_t oldest = 0;  // of the packs
   };
 
-  /// What cuDNN is asked in place of a key, and the plan for that, or none.
-  struct Asked {
-    Key key;
-    Entry* entry;
-  };
-
-  Asked ask(const Key& key, const Addresses& addresses);
   Entry make_entry(const Key& key, const Addresses& addresses);
   bool keeps_nan(const Key& key, const cudnn_graph::Plan& plan);
   std::size_t choose(const Key& key, const std::vector<cudnn_graph::Plan>& plans,
                      const Addresses& addresses);
   const cudnn_graph::Descriptor& pack(Entry& entry, const Addresses& addresses, void* workspace);
   Entry& find(const Key& key, const Addresses& addresses);
-  void execute(Entry& entry, const Key& key, const Key& plain, const Addresses& addresses);
+  void execute(Entry& entry, const Key& key, const Addresses& addresses);
   void launch(Entry& entry, const Key& key, const Addresses& addresses, void* workspace);
   Scratch scratch_for(const Key& key, std::int64_t workspace_bytes);
 

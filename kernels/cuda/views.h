@@ -12,8 +12,6 @@ namespace ringlet {
 
 class CudaStream;
 
-inline constexpr std::int64_t kWidestAlignment = 16;  // bytes of the widest load
-
 /// The greatest power of two that divides the address, at most `limit` (a power of two as well).
 /// Libraries choose wide loads by it. The limit keeps the number of different answers, and so of
 /// plans, small.

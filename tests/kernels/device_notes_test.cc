@@ -133,40 +133,5 @@ TEST_F(CudaNotes, AreNotWrittenWhereNobodyAsks) {
   EXPECT_EQ(notes_of_graph([&] { fill(stream(), 1, x); }), Notes{});
 }
 
-// The stand-in multiplies in f32 in any case, so the sums are the same. Whether a GPU's cuDNN has
-// such an engine is not known: where it has none, factors are widened as ever.
-TEST_F(CudaNotes, SayWhetherNarrowFactorsOfAFilterGradientWereWidened) {
-  const auto gradient_of = [&](const Shape& shape, DType dtype) {
-    notes_.clear();
-    const Shape filters{8, shape[1], 3, 3};
-    const Shape outputs{shape[0], 8, shape[2] - 2, shape[3] - 2};
-    const auto number = [&](const Shape& of, float value) {
-      const Tensor wide(*device_, of, DType::f32, Layout::nhwc);
-      fill(stream(), value, wide);
-      Tensor narrow(*device_, of, dtype, Layout::nhwc);
-      cast(stream(), wide, narrow);
-      return narrow;
-    };
-    const Tensor x = number(shape, 0.375F), dy = number(outputs, -1.5F);
-    const Tensor dw(*device_, filters, DType::f32, Layout::nhwc);
-    conv2d_backward_filter(stream(), {}, x, dy, 0, dw);
-    std::vector<float> values(static_cast<std::size_t>(filters.count()));
-    copy_to_host(stream(), dw, values.data());
-    stream().synchronize();
-    for (const float value : values) EXPECT_EQ(value, -0.5625F * 2 * 16);
-    return notes_.at(0);
-  };
-  const Shape eight{2, 8, 6, 6}, four{2, 4, 6, 6};
-  open();
-  EXPECT_TRUE(gradient_of(eight, DType::bf16).starts_with("conv2d_backward_filter in nhwc"));
-  setenv(kNarrowSums, "on", 1);  // NOLINT(concurrency-mt-unsafe)
-  open();
-  unsetenv(kNarrowSums);  // NOLINT(concurrency-mt-unsafe)
-  EXPECT_TRUE(
-      gradient_of(eight, DType::bf16).starts_with("conv2d_backward_filter in bf16 in nhwc"));
-  EXPECT_TRUE(gradient_of(eight, DType::f16).starts_with("conv2d_backward_filter in f16 in nhwc"));
-  EXPECT_TRUE(gradient_of(four, DType::bf16).starts_with("conv2d_backward_filter in nhwc"));
-}
-
 }  // namespace
 }  // namespace ringlet

@@ -9,36 +9,32 @@ CASES = (("resnet18-cifar", 256, "3x32x32", 2048), ("resnet18", 128, "3x224x224"
 REHEARSED = (("resnet20", 8, "3x32x32", 16),)
 PRECISIONS = ("tf32", "bf16", "f32", "f16")
 
-NARROW_SUMS = "RINGLET_NARROW_SUMS"  # base/switches.h
-
 
 def cases(rehearsal):
-    """Model, batch, shape, images, precision, layout (auto: nhwc where tensor cores are used), and what is switched on."""
+    """Model, batch, shape, images, precision and layout (auto: nhwc where tensor cores are used)."""
     if rehearsal:
-        return [(*case, precision, "auto", None) for case in REHEARSED for precision in ("f32", "bf16")]
-    return ([(*case, precision, "auto", None) for case in CASES for precision in PRECISIONS] +
-            [(*case, "bf16", "auto", NARROW_SUMS) for case in CASES] + [(*case, "tf32", "nchw", None) for case in CASES])
+        return [(*case, precision, "auto") for case in REHEARSED for precision in ("f32", "bf16")]
+    return [(*case, precision, "auto") for case in CASES for precision in PRECISIONS] + [(*case, "tf32", "nchw") for case in CASES]
 
 
 def check(context):
     rows = context.figures["rows"] = []
     result = context.folder / "bench.json"
     steps = (1, 2) if context.rehearsal else (10, 40)
-    for model, batch, shape, images, precision, layout, switch in cases(context.rehearsal):
+    for model, batch, shape, images, precision, layout in cases(context.rehearsal):
         flags = ["--precision", precision, "--layout", layout]
         if context.rehearsal and precision == "bf16":
             flags.append("--emulate-precision")
         try:
             context.run([context.program("ringlet"), "bench", "train", "--model", model, "--data", "random:" + shape,
                          "--synthetic-train", images, "--synthetic-test", 8, "--batch-size", batch, "--device", context.device,
-                         "--warm-up", steps[0], "--steps", steps[1], *flags, "--json", result, "--force"], context.seconds(60),
-                        {**context.env, switch: "on"} if switch else None)
+                         "--warm-up", steps[0], "--steps", steps[1], *flags, "--json", result, "--force"], context.seconds(60))
             figures = json.loads(result.read_text(encoding="utf-8"))
         except (Failed, KeyError, ValueError) as failure:
-            context.red(f"{model} {precision} {layout} {switch or ''}: {failure}")
+            context.red(f"{model} {precision} {layout}: {failure}")
             continue
         rows.append({"who": "ringlet", "model": model, "batch": batch, "image_shape": figures["image_shape"],
-                     "precision": precision, "mode": "graph", "switched_on": switch, "layout": figures["layout"], "milliseconds": 1e3 * figures["median_seconds"],
+                     "precision": precision, "mode": "graph", "layout": figures["layout"], "milliseconds": 1e3 * figures["median_seconds"],
                      "samples_per_second": figures["samples_per_second"], "first_step_seconds": figures.get("first_step_seconds"),
                      "device_notes": figures.get("device_notes")})
         context.save()
