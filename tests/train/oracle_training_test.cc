@@ -104,21 +104,9 @@ Outcome run_from_formula(const TrainOptions& options, int classes = oracle::kFor
              });
 }
 
-/// AdamW divides each gradient by its own size, and so makes an error of a sum an error of the
-/// update. On a GPU cuDNN sums LeNet's convolutions otherwise: there PyTorch's float32, too, is
-/// farther from float64 (make_training.py --on-gpu; bench/results/2026-11-27-h200.json). These are
-/// four times its errors.
-Tolerance tolerance_of(const nlohmann::json& reference, DeviceKind device) {
-  if (device != DeviceKind::cuda || reference.at("model") != "lenet" ||
-      reference.at("recipe").at("optimizer") != "adamw") {
-    return {};
-  }
-  if (has_margin(reference)) return {.loss = 1.5e-3, .moved = 5e-2};
-  return {.loss = 4.6e-4, .norm = 1.9e-3, .moved = 0.11};
-}
-
-void expect_pytorchs(const Outcome& outcome, const nlohmann::json& reference, const Recipe& recipe,
-                     const Tolerance& tolerance = {}) {
+void expect_pytorchs(const Outcome& outcome, const nlohmann::json& reference,
+                     const Recipe& recipe) {
+  constexpr Tolerance tolerance;
   ASSERT_EQ(outcome.steps.size(), static_cast<std::size_t>(kSteps));
   for (std::size_t i = 0; i < outcome.steps.size(); ++i) {
     SCOPED_TRACE("step " + std::to_string(i + 1));
@@ -198,8 +186,7 @@ TEST_P(TrainingOracle, LossesRatesNormsAndParametersArePyTorchs) {
   for (const nlohmann::json& reference : oracle_runs()) {
     SCOPED_TRACE(reference.at("model").get<std::string>() + " " + reference.at("recipe").dump());
     const TrainOptions options = options_of(reference, GetParam());
-    expect_pytorchs(run_from_formula(options, reference.at("classes")), reference, options.recipe,
-                    tolerance_of(reference, GetParam().device));
+    expect_pytorchs(run_from_formula(options, reference.at("classes")), reference, options.recipe);
   }
 }
 

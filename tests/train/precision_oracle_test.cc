@@ -95,11 +95,14 @@ class PrecisionOracle : public ::testing::TestWithParam<Case> {
     }
     return std::sqrt(sum / static_cast<double>(expected_.at(part).size()));
   }
-  /// PyTorch's float32 straddles steps of the rounding as ours does, at other numbers.
+  /// PyTorch's float32 straddles steps of the rounding as ours does, at other numbers. Tensor cores
+  /// add less exactly than processors: of them there are runs with noise.
   double tolerance(const char* part) const {
-    constexpr double kOrders = 4, kLeast = 3e-4;
+    constexpr double kOrders = 4, kRuns = 1.5, kLeast = 3e-4;
+    if (is_noisy()) return kLeast + kRuns * expected_.at("straddled").at(part).get<double>();
     return kLeast + kOrders * expected_.at("float32_deviation").at(part).get<double>();
   }
+  bool is_noisy() const { return expected_.contains("straddled"); }
   double effect(const char* part) const { return expected_.at("effect").at(part); }
 
   nlohmann::json all_ = parse_json(testing::read_file(testing::testdata("oracle/precision.json")));
@@ -143,8 +146,8 @@ TEST_P(PrecisionOracle, IsPyTorchRoundedAtTheSamePoints) {
 // What the comparison is worth: without any rounding the gradients would be farther off. Of the
 // other cases it says that they are within the rounding: there PyTorch's float32 is no nearer.
 TEST_P(PrecisionOracle, WouldMissTheRounding) {
-  const bool is_sharp =
-      is_lenet() || (GetParam().model == "resnet20" && GetParam().precision == Precision::bf16);
+  const bool is_sharp = is_lenet() || (GetParam().model == "resnet20" &&
+                                       GetParam().precision == Precision::bf16 && !is_noisy());
   if (is_sharp) {
     EXPECT_GT(effect("gradient_1"), 5 * tolerance("gradient_1"));
   }
