@@ -25,10 +25,25 @@ struct SumPair {
   RINGLET_HOST_DEVICE SumPair& operator+=(const SumPair& other) { return *this = *this + other; }
 };
 
+/// How the sums go over rows whose channels are whole packs: what was fastest on an H200 over rows
+/// [262144, 64] and [16384, 256] together (sums_of_batch_norm in
+/// bench/results/2026-11-27-h200-second.json). A thread has two channels. Teams of 128 bytes are
+/// a gain in f32, above all where dz is written, and a loss where elements are narrow.
+template <class T>
+struct NormRows {
+  static constexpr bool kNarrow = sizeof(T) < sizeof(float);
+  static constexpr RowShares kShares = kNarrow ? RowShares{4, 32} : RowShares{8, 128};
+  static constexpr int kResident = kNarrow ? 4 : 3;
+  static constexpr int kAheadOfMoments = 4, kAheadOfSums = kNarrow ? 2 : 4;
+};
+
 /// Sums of d and d d, d being the distance from the channel's first value.
 template <class T, int kWidth, int kOfChannels>
 struct MomentSource {
-  static constexpr int kChannels = kOfChannels, kAhead = kUnitsAhead<T, kWidth>, kResident = 5;
+  static constexpr int kChannels = kOfChannels;
+  static constexpr int kAhead =
+      kChannels > 1 ? NormRows<T>::kAheadOfMoments : kUnitsAhead<T, kWidth>;
+  static constexpr int kResident = kChannels > 1 ? NormRows<T>::kResident : 5;
   using Sum = SumPair;
   using Loaded = Pack<float, kWidth>;
   const T* x;
@@ -177,9 +192,9 @@ struct NormForward {
 /// Sums of dz and dz h; writes dz where it is wanted.
 template <class T, int kWidth, int kOfChannels>
 struct NormSumSource {
-  static constexpr int kChannels = kOfChannels, kResident = 4;
-  // Of three tensors. Two channels take the registers of further units.
-  static constexpr int kAhead = std::min(kOfChannels > 1 ? 2 : 4, kUnitsAhead<T, kWidth>);
+  static constexpr int kChannels = kOfChannels;
+  static constexpr int kAhead = kChannels > 1 ? NormRows<T>::kAheadOfSums : kUnitsAhead<T, kWidth>;
+  static constexpr int kResident = kChannels > 1 ? NormRows<T>::kResident : 4;
   using Sum = SumPair;
   struct Loaded {
     Pack<float, kWidth> values, gradient, outputs;
@@ -292,7 +307,7 @@ void batch_norm_moments(Grid&& grid, const ConstView& x, const View& moments) {
     return;
   }
   reduction::visit_activations(x.dtype(), [&]<class T>(T) {
-    sum_channels(
+    sum_channels<NormRows<T>::kShares>(
         grid, "batch_norm_moments", shape,
         [&]<class R>(R) {
           return MomentSource<T, R::kWidth, R::kChannels>{x.as<T>(), moments.f32(), pixels,
@@ -330,7 +345,7 @@ void batch_norm_backward_sums(Grid&& grid, const BatchNorm& norm, const ConstVie
   reduction::visit_activations(dy.dtype(), [&]<class T>(T) {
     const T* const outputs = elements_of<T>(y);
     T* const through = elements_of<T>(dz);
-    sum_channels(
+    sum_channels<NormRows<T>::kShares>(
         grid, "batch_norm_backward_sums", shape,
         [&]<class R>(R) {
           return NormSumSource<T, R::kWidth, R::kChannels>{

@@ -81,14 +81,13 @@ struct ChannelSumPlan {
   }
 };
 
-/// Channels that lie side by side in memory and are one thread's, where they are whole packs: a
-/// narrow one alone is too few bytes for what it takes to find it.
-template <class T>
-inline constexpr int kNeighbours = 4 / static_cast<int>(sizeof(T));
-
-/// Threads whose channels lie side by side in memory: a sector of 32 bytes of them.
-template <class T, int kChannels>
-inline constexpr int kColumnsOf = 32 / (kChannels * static_cast<int>(sizeof(T)));
+/// How rows, in which channels lie side by side in memory, are dealt out: bytes of a row that are a
+/// thread's, where the row is whole packs of them, and bytes that are at most a team's. A narrow
+/// channel alone is too few bytes for what it takes to find it.
+struct RowShares {
+  int thread = 4, team = 32;
+};
+inline constexpr int kSector = 32;  // bytes that memory gives at least
 
 /// Sums over the samples and units of each channel. A source says what is summed, as Source::Sum:
 ///
@@ -99,16 +98,16 @@ inline constexpr int kColumnsOf = 32 / (kChannels * static_cast<int>(sizeof(T)))
 ///
 /// Plane n * channels + c has channel c of sample n.
 ///
-/// A multiprocessor has kResident blocks of it at once (four of up to 64 registers a thread, five
-/// of up to 48: bench/sass_counts knows). A team's blocks are as many as all of an H100 then have:
-/// with more, the last ones would have the GPU to themselves.
+/// A multiprocessor has kResident blocks of it at once (three of up to 80 registers a thread, four
+/// of up to 64, five of up to 48: bench/sass_counts knows). A team's blocks are as many as all of
+/// an H100 then have: with more, the last ones would have the GPU to themselves.
 ///
 /// A thread asks for kAhead units before it adds the first one. Otherwise it would wait for each:
-/// to keep a GPU's memory busy, some 20 KB have to be on their way to each multiprocessor.
+/// some 20 KB on their way to each multiprocessor keep half of an H200's memory busy.
 ///
 /// A thread has Source::kChannels neighbouring channels, whose numbers come as a pack. A team has
-/// kColumns threads beside each other in a sample: kColumnsOf<> where the channels lie side by side
-/// in memory, and 1 where a plane of pixels does.
+/// kColumns threads beside each other in a sample: those of RowShares where the channels lie side
+/// by side in memory, and 1 where a plane of pixels does.
 template <int kColumns, class Source>
 struct ChannelSums : TeamSum<ChannelSums<kColumns, Source>,
                              Pack<typename Source::Sum, Source::kChannels>, kColumns> {
@@ -309,15 +308,26 @@ struct Reading {
   static constexpr int kWidth = kPackWidth, kChannels = kOfChannels, kColumns = kOfTeam;
 };
 
+/// launch(reading) with packs of kPack channels and the widest team, from kBytes down to a sector,
+/// whose threads all have channels.
+template <class T, int kPack, int kBytes, class Launch>
+void with_team_of(std::int64_t channels, const Launch& launch) {
+  constexpr int kOfTeam = kBytes / static_cast<int>(sizeof(T));
+  if constexpr (kBytes > kSector) {
+    if (channels % kOfTeam != 0) return with_team_of<T, kPack, kBytes / 2>(channels, launch);
+  }
+  launch(Reading<kPack, kPack, kOfTeam / kPack>{});
+}
+
 /// launch(reading) for rows [N, C] of `data`, in which channels lie side by side.
-template <class Launch, class T, class... Others>
+template <RowShares kShares = RowShares{}, class Launch, class T, class... Others>
 void with_channels_of(std::int64_t channels, const Launch& launch, const T* data,
                       const Others*... others) {
-  constexpr int kPack = kNeighbours<T>;
+  constexpr int kPack = kShares.thread / static_cast<int>(sizeof(T));
   if (channels % kPack == 0 && takes_packs<kPack>(data, others...)) {
-    launch(Reading<kPack, kPack, kColumnsOf<T, kPack>>{});
+    with_team_of<T, kPack, kShares.team>(channels, launch);
   } else {
-    launch(Reading<1, 1, kColumnsOf<T, 1>>{});
+    with_team_of<T, 1, kSector>(channels, launch);
   }
 }
 
@@ -334,10 +344,10 @@ void with_pixels_of(std::int64_t pixels, const Launch& launch, const T* data,
 }
 
 /// launch(reading) for `data` of this shape.
-template <class Launch, class... T>
+template <RowShares kShares, class Launch, class... T>
 void with_reading_of(const Shape& shape, const Launch& launch, const T*... data) {
   const std::int64_t pixels = pixels_per_channel(shape);
-  if (pixels == 1) return with_channels_of(shape[1], launch, data...);
+  if (pixels == 1) return with_channels_of<kShares>(shape[1], launch, data...);
   with_pixels_of(pixels, launch, data...);
 }
 
@@ -348,13 +358,13 @@ std::int64_t units_of(const Shape& shape) {
 }
 
 /// Sums over the channels of `shape` of make(reading), a source that reads `data`.
-template <class Grid, class Make, class... T>
+template <RowShares kShares = RowShares{}, class Grid, class Make, class... T>
 void sum_channels(Grid& grid, const char* name, const Shape& shape, const Make& make,
                   const T*... data) {
   const auto launch = [&]<class R>(R reading) {
     launch_channel_sums<R::kColumns>(grid, name, shape, units_of<R>(shape), make(reading));
   };
-  with_reading_of(shape, launch, data...);
+  with_reading_of<kShares>(shape, launch, data...);
 }
 
 /// Floor: reads 4 N bytes. Without samples, db = beta * db.

@@ -143,6 +143,29 @@ TEST_F(SassCounts, AddsUpWhatIsUnderWayBeforeTheFirstUse) {
       << many.err;
 }
 
+const std::string kMomentsOfRows =
+    "_ZN7ringlet4impl12teams_kernelINS_4grid11ChannelSumsILi16ENS2_12MomentSourceIfLi2ELi2EEE"
+    "EEEEvPjT_";
+
+TEST_F(SassCounts, HoldsAKernelThatWasTimedToWhatItAskedFor) {
+  const auto said = [&](int loads) {
+    Sass code(kMomentsOfRows);
+    for (int i = 0; i < 4; ++i) {  // the loop
+      if (i == loads) code.add("FADD R1, R20, R1");
+      code.add("LDG.E.64 R" + std::to_string(20 + 2 * i) + ", desc[UR6][R30.64]");
+    }
+    return count(code.add("FADD R1, R26, R1").add("@P0 BRA 0x0").add("EXIT"));
+  };
+  const Outcome all = said(4);
+  EXPECT_NE(all.out.find(" | 25 |"), std::string::npos) << all.out << all.err;
+  EXPECT_EQ(all.err.find("it was fastest"), std::string::npos) << all.err;
+  const Outcome three = said(3);
+  EXPECT_NE(three.err.find("batch norm moments, nhwc asks for 24 bytes before it uses the first; "
+                           "with 32 it was fastest"),
+            std::string::npos)
+      << three.err;
+}
+
 const std::string kProducts =
     "_ZN7ringlet4impl12turns_kernelINS_4grid14FilterProductsIfNS2_10FilterTileILi128ELi128ELi8ELi8E"
     "Li2EEEEEEEvT_";

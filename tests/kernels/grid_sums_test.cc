@@ -24,7 +24,8 @@ namespace ringlet::test {
 namespace {
 
 std::vector<Shape> normalized_shapes() {
-  return {{5, 1}, {33, 10}, {33, 12}, {20, 7, 1, 1}, {17, 3, 5, 7}, {96, 2, 4, 4}, {1, 2, 40, 40}};
+  return {{5, 1},        {33, 10},      {33, 12},      {33, 16},      {70, 32},
+          {20, 7, 1, 1}, {17, 3, 5, 7}, {96, 2, 4, 4}, {1, 2, 40, 40}};
 }
 
 TEST_P(Grid, BatchNormMoments) {
@@ -95,6 +96,69 @@ TEST_P(Grid, BatchNorm) {
       EXPECT_LE(error_of(dx, constant.dx), 2e-6);
     }
   }
+}
+
+// So many rows that a thread asks for several before it adds the first, and has some left.
+TEST_P(Grid, BatchNormSumsOfManyRows) {
+  constexpr std::int64_t kRows = 65539;
+  for (const std::int64_t channels : {16, 32}) {
+    const Shape shape{kRows, channels};
+    SCOPED_TRACE(shape.to_string());
+    const auto x = random_floats(shape.count(), 1), dy = random_floats(shape.count(), 2, -0.5F, 1);
+    const auto of_x = reference::moments_of(shape, to_double(x));
+    const View moments = blank({2, channels}), sums = blank({2, channels});
+    const BatchNorm norm{.activation = Activation::relu,
+                         .count = of_x.count,
+                         .x = put(shape, x),
+                         .statistics = moments};
+    grid::batch_norm_moments(grid_, norm.x, moments);
+    auto both = of_x.mean;
+    both.insert(both.end(), of_x.squares.begin(), of_x.squares.end());
+    EXPECT_LE(error_of(moments, both), 2e-6);
+
+    const std::vector<double> ones(static_cast<std::size_t>(channels), 1), zeros(ones.size(), 0);
+    const auto y64 = reference::relu_forward(
+        reference::batch_norm_forward(shape, of_x, 1e-5, ones, zeros, to_double(x)));
+    const auto dz64 = reference::relu_backward(y64, to_double(dy));
+    const auto expected =
+        reference::batch_norm_backward(shape, of_x, 1e-5, ones, to_double(x), dz64);
+    const View dz = blank(shape);
+    grid::batch_norm_backward_sums(grid_, norm, {}, put(shape, dy), dz, sums);
+    both = expected.bias;
+    both.insert(both.end(), expected.weight.begin(), expected.weight.end());
+    EXPECT_LE(error_of(sums, both), 2e-6);
+    EXPECT_LE(error_of(dz, dz64), 1e-7);
+  }
+}
+
+/// Channels of a thread, and of its team.
+template <class T, grid::RowShares kShares = grid::RowShares{}>
+std::pair<int, int> dealt_out(std::int64_t channels, std::size_t offset = 0) {
+  alignas(16) const T data[16] = {};
+  std::pair<int, int> found;
+  const auto launch = [&]<class R>(R) { found = {R::kChannels, R::kChannels * R::kColumns}; };
+  grid::with_channels_of<kShares>(channels, launch, data + offset);
+  return found;
+}
+
+// A thread without channels would be idle.
+TEST(RowShares, AreAsWideAsTheRowFillsThem) {
+  using Pair = std::pair<int, int>;
+  constexpr grid::RowShares kWide{8, 128};
+  for (const int channels : {32, 64, 96, 256}) {
+    EXPECT_EQ((dealt_out<float, kWide>(channels)), Pair(2, 32)) << channels;
+  }
+  for (const int channels : {16, 48}) {
+    EXPECT_EQ((dealt_out<float, kWide>(channels)), Pair(2, 16)) << channels;
+  }
+  for (const int channels : {2, 8, 10, 24}) {
+    EXPECT_EQ((dealt_out<float, kWide>(channels)), Pair(2, 8)) << channels;
+  }
+  EXPECT_EQ((dealt_out<float, kWide>(33)), Pair(1, 8));
+  EXPECT_EQ((dealt_out<float, kWide>(32, 1)), Pair(1, 8));  // no address for packs
+  EXPECT_EQ((dealt_out<float>(32)), Pair(1, 8));
+  EXPECT_EQ((dealt_out<BFloat16>(32)), Pair(2, 16));
+  EXPECT_EQ((dealt_out<BFloat16>(33)), Pair(1, 16));
 }
 
 // Of so many rows a thread has several, of a few rows one. No row may see the difference.
