@@ -44,9 +44,11 @@ struct Driven {
 };
 
 /// Of rank 0, after kStepsAhead steps with so many passes held at once; 0: by add().
-Driven drive(const TrainOptions& options, const data::Splits& data, int ranks, int held) {
+Driven drive(const TrainOptions& options, const data::Splits& data, int ranks, int held,
+             bool recompute = false) {
   RunSetup setup = make_run_setup(options, data, ranks);
   setup.replica.passes = std::max(1, held);
+  setup.replica.recompute = recompute;
   const Partition& partition = setup.partition;
   Driven driven;
   run_replicas(options.execution, [&](Device& device, comm::Communicator& communicator) {
@@ -116,9 +118,12 @@ void expect_equal_for(const TrainOptions& options, int ranks, const std::vector<
   ASSERT_EQ(by_turns.told.size(), 3 * kStepsAhead);
   EXPECT_EQ(by_turns.told[1], 53);
   for (const int passes : held) {
-    const Driven ahead = drive(options, data, ranks, passes);
-    EXPECT_EQ(ahead.told, by_turns.told) << passes << " held";
-    EXPECT_TRUE(ahead.state == by_turns.state) << passes << " held";
+    for (const bool recompute : {false, true}) {
+      SCOPED_TRACE(std::to_string(passes) + (recompute ? " held, recomputed" : " held"));
+      const Driven ahead = drive(options, data, ranks, passes, recompute);
+      EXPECT_EQ(ahead.told, by_turns.told);
+      EXPECT_TRUE(ahead.state == by_turns.state);
+    }
   }
 }
 
@@ -159,12 +164,13 @@ TEST(Passes, AreNotTakenWhileTheyAreHeld) {
   });
 }
 
-TEST(Passes, HaveActivationsOfTheirOwn) {
+TEST(Passes, HaveActivationsOfTheirOwnUnlessTheyRecompute) {
   const TrainOptions options = dropping(plain_options(1), 4);
   RunSetup setup = make_run_setup(options, three_steps(), 1);
   const auto device = open_device({DeviceKind::cpu, 0});
-  const auto bytes_with = [&](int passes) {
+  const auto bytes_with = [&](int passes, bool recompute = false) {
     setup.replica.passes = passes;
+    setup.replica.recompute = recompute;
     const std::int64_t before = device->bytes_held();
     const Replica replica(*device, setup.replica);
     EXPECT_EQ(replica.passes(), passes);
@@ -173,6 +179,7 @@ TEST(Passes, HaveActivationsOfTheirOwn) {
   const std::int64_t one = bytes_with(1);
   const Replica replica(*device, setup.replica);
   EXPECT_EQ(bytes_with(3), one + 2 * replica.plan().activation_bytes);
+  EXPECT_EQ(bytes_with(3, true), one);
 }
 
 }  // namespace ringlet::train

@@ -35,6 +35,28 @@ TEST(PipelineClock, CopiesOfATwentiethOfAForwardCostLittle) {
   EXPECT_NEAR(speedup_with_copies(PipelineSchedule::gpipe, 4, 16), 3.18, .005);
 }
 
+TEST(PipelineClock, ForwardsRunAgainWhereAnotherPassCameBetween) {
+  PipelineTimes times = times_of_equal_stages(2, 2, 0);
+  times.pass_bytes = {100, 200};
+  times.recompute = true;
+  times.kept_bytes = {10, 20};
+  const Simulation all = simulate(make_pipeline(PipelineSchedule::gpipe, 2, 4), times);
+  EXPECT_EQ(all.seconds, (4 + 1) * 1 + (4 + 1) * 3);
+  EXPECT_EQ(all.stages[0].again, 4);
+  EXPECT_EQ(all.stages[1].again, 4);
+  EXPECT_EQ(all.stages[0].busy, 4 * (1 + 1 + 2));
+  EXPECT_EQ(all.speedup, 2 * 4 * 3 / 20.0);  // one device runs no forward again
+  EXPECT_EQ(all.stages[0].bytes_held, 100 + 4 * 10);
+  EXPECT_EQ(all.stages[1].bytes_held, 200 + 4 * 20);
+
+  const Simulation turns = simulate(make_pipeline(PipelineSchedule::one_f_one_b, 2, 4), times);
+  EXPECT_EQ(turns.stages[0].again, 4);
+  EXPECT_EQ(turns.stages[1].again, 0);  // its backward comes at once
+  EXPECT_EQ(turns.stages[0].bytes_held, 100 + 2 * 10);
+  const Simulation naive = simulate(make_pipeline(PipelineSchedule::naive, 2, 4), times);
+  EXPECT_EQ(naive.stages[0].again + naive.stages[1].again, 0);
+}
+
 TEST(PipelineClock, AMessageBeginsWhenBothSidesHaveCome) {
   // Stage 1 waits for F0 and its copy; stage 0 then waits for F0, B0 and the copy back.
   const Simulation step =

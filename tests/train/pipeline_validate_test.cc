@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "train/loop/stage_link.h"
 #include "train/pipeline/schedules.h"
 #include "train/pipeline/validate.h"
 
@@ -172,6 +173,25 @@ TEST(PipelineValidate, FindsWhatIsSentBeforeItIsThere) {
   pipeline = good_pipeline();
   swap_actions(pipeline, 2, "B3", "send g3 to 1");
   EXPECT_EQ(told_of(pipeline), "pipeline '1f1b': stage 2 sends gradient 3 to stage 1 before B3");
+}
+
+TEST(PipelineValidate, FindsWhatIsSentTooLateWherePassesShareActivations) {
+  for (const auto schedule :
+       {PipelineSchedule::naive, PipelineSchedule::gpipe, PipelineSchedule::one_f_one_b}) {
+    const Pipeline pipeline = make_pipeline(schedule, 3, 5);
+    for (int stage = 0; stage < 3; ++stage) EXPECT_NO_THROW(require_sent_at_once(pipeline, stage));
+  }
+  Pipeline late = make_pipeline(PipelineSchedule::gpipe, 2, 2);
+  std::swap(late.programs[0][1], late.programs[0][2]);  // F0 F1, and then what they have made
+  ASSERT_EQ(text_of(late.programs[0]).rfind("F0; F1; send a0 to 1", 0), 0U);
+  try {
+    require_sent_at_once(late, 0);
+    FAIL();
+  } catch (const ContractError& error) {
+    EXPECT_STREQ(error.what(),
+                 "pipeline 'gpipe': stage 0 sends activation 0 to stage 1 after another pass has "
+                 "run, and keeps none (--recompute stage)");
+  }
 }
 
 TEST(PipelineValidate, FindsMorePassesThanThereIsRoomFor) {

@@ -54,7 +54,11 @@ void expect_bits_of_one_stage(const TrainOptions& options, const std::vector<Way
   ASSERT_FALSE(expected.steps.empty());
   for (const Way& way : ways) {
     SCOPED_TRACE(in_words(way));
-    expect_equal(run(in_stages(options, way), data), expected);
+    TrainOptions cut = in_stages(options, way);
+    expect_equal(run(cut, data), expected);
+    SCOPED_TRACE("recomputes");
+    cut.execution.recompute = true;
+    expect_equal(run(cut, data), expected);
   }
 }
 
@@ -207,6 +211,8 @@ TEST(CudaStages, OnOneGpuHaveTheBitsOfOneStageThere) {
       SCOPED_TRACE(in_words(way));
       TrainOptions cut = in_stages(options, way);
       for (DeviceId& device : cut.execution.devices) device.kind = DeviceKind::cuda;
+      expect_equal(run(cut, data), expected);
+      cut.execution.recompute = true;
       expect_equal(run(cut, data), expected);
     }
   }

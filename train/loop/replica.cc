@@ -4,6 +4,7 @@
 #include <deque>
 
 #include "base/memory_limits.h"
+#include "base/trace.h"
 #include "kernels/elementwise.h"
 #include "kernels/host_copy.h"
 #include "nn/cast.h"
@@ -82,9 +83,10 @@ Replica::Replica(Device& device, const ReplicaSpec& spec, Allocator* gradients_f
       batch_spec_(batch_of(spec, 1)),
       model_(make_model(spec)),
       registry_(placed(nn::register_model(*model_), position)),
-      plan_(nn::plan_training(registry_,
-                              dry_batch_of(device, spec, spec.max_train_batch, spec.passes),
-                              pass_of(spec_, *task_, *model_, true), spec.fuse)) {
+      plan_(nn::plan_training(
+          registry_,
+          dry_batch_of(device, spec, spec.max_train_batch, spec.recompute ? 1 : spec.passes),
+          pass_of(spec_, *task_, *model_, true), spec.fuse)) {
   const auto evaluation =
       nn::plan_evaluation(registry_, dry_batch_of(device, spec, spec.max_eval_batch),
                           pass_of(spec_, *task_, *model_, false), spec.fuse);
@@ -96,8 +98,13 @@ Replica::Replica(Device& device, const ReplicaSpec& spec, Allocator* gradients_f
   for (Pass& pass : passes_) {
     const bool first = &pass == &passes_.front();
     const std::int64_t others = first ? std::max(evaluation, answer) : 0;
-    pass.activations = std::make_unique<Arena>(device, std::max(plan_.activation_bytes, others));
-    pass.tape = std::make_unique<nn::Tape>(device, *pass.activations, registry_.parameters);
+    if (first || !spec.recompute) {
+      pass.activations = std::make_shared<Arena>(device, std::max(plan_.activation_bytes, others));
+      pass.tape = std::make_shared<nn::Tape>(device, *pass.activations, registry_.parameters);
+    } else {
+      pass.activations = passes_.front().activations;
+      pass.tape = passes_.front().tape;
+    }
     make_crossings(pass, std::max(spec.max_train_batch, first ? spec.max_eval_batch : 0));
   }
   if (plan_.step_bytes > 0) make_step_memory();
@@ -192,6 +199,7 @@ void Replica::run_forward(Pass& pass, const data::Batch& batch, bool training, C
                           const nn::BatchShare& share, const View& losses, const View& numbers,
                           const View& told) {
   begin_pass(pass, batch, training, position, share);
+  latest_ = &pass;
   pass.loss = train::run_forward(
       spec_, *task_, {*pass.tape, *model_, pass.batch, training, losses, numbers, told});
 }
@@ -240,6 +248,8 @@ void Replica::forward(const data::Batch& batch, ConstView position, const nn::Ba
                       View losses, View told, int pass) {
   Pass& own = passes_.at(static_cast<std::size_t>(pass));
   own.samples = batch.n;
+  own.given = batch;
+  own.position = position;
   if (batch.n > 0) {
     run_forward(own, batch, true, position, share, losses, {}, told);
   } else if (stands_in()) {
@@ -248,13 +258,22 @@ void Replica::forward(const data::Batch& batch, ConstView position, const nn::Ba
   }
 }
 
+/// The forward of a pass whose activations another one has overwritten, to the same bits. Losses
+/// and running statistics have it already: its share of them is nothing.
+void Replica::run_again(Pass& pass) {
+  const ScopedSpan span(device_.compute().tracer(), "forward again", "phase");
+  const data::Batch& batch = pass.samples > 0 ? pass.given : stand_in_->batch;
+  run_forward(pass, batch, true, pass.position, {0, 0, 0});
+}
+
 void Replica::backward(const View& seed, const nn::BackwardOptions& options,
                        nn::ReadyListener* listener, int pass) {
-  const Pass& own = at(pass);
+  Pass& own = passes_.at(static_cast<std::size_t>(pass));
   if (own.samples == 0 && !stands_in()) {
     own.tape->backward_of_nothing(options, listener);
     return;
   }
+  if (spec_.recompute && latest_ != &own) run_again(own);
   const View begin = hands_on() ? like(own.gradient_of_handed_on, own.samples) : seed;
   own.tape->backward(own.loss, own.samples == 0 ? no_seed_.view() : begin, options, listener);
 }

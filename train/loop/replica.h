@@ -31,7 +31,7 @@ class Replica {
   nn::Parameters& parameters() { return *parameters_; }
   const nn::Plan& plan() const { return plan_; }
   /// Passes that may be between their forward and their backward: ReplicaSpec::passes. Each has a
-  /// tape and activations of its own.
+  /// tape and activations of its own, but where ReplicaSpec::recompute says that they share one.
   int passes() const { return static_cast<int>(passes_.size()); }
   nn::Tape& tape(int pass = 0) { return *passes_.at(static_cast<std::size_t>(pass)).tape; }
 
@@ -39,14 +39,15 @@ class Replica {
   // of the activations' type and layout, as they lie in memory.
 
   /// Where a stage before the last one has put what forward() made: it stays until the pass's
-  /// backward() is over.
+  /// backward() is over; where passes share a tape, until any pass runs.
   ConstView handed_on(int pass) const;
   /// Where what the stage before has handed on is to lie before forward(), until backward() is
   /// over.
   View taken(std::int64_t samples, int pass) const;
   /// Where the gradient of handed_on() is to lie before backward().
   View gradient_of_handed_on(std::int64_t samples, int pass) const;
-  /// The gradient of taken(), from backward() to the pass's next forward().
+  /// The gradient of taken(), from backward() to the pass's next forward(); where passes share a
+  /// tape, until any pass runs.
   ConstView gradient_of_taken(int pass) const;
 
   /// Lets batch norm see the world's batch from now on; null: its own again. `world` outlives the
@@ -99,8 +100,10 @@ class Replica {
   /// A batch of zeros. With its targets, all 0, it is a legal one.
   struct BlankBatch;
   struct Pass {
-    std::unique_ptr<Arena> activations;
-    std::unique_ptr<nn::Tape> tape;
+    std::shared_ptr<Arena> activations;  // its own, or that of all
+    std::shared_ptr<nn::Tape> tape;      // the same
+    data::Batch given;                   // to its last forward
+    ConstView position;                  // the same
     nn::Batch batch;
     nn::Variable loss;                    // or what is handed on
     nn::Variable input;                   // what was
@@ -118,6 +121,7 @@ class Replica {
   bool hands_on() const { return batch_spec_.hands_on; }
   void make_crossings(Pass& pass, std::int64_t samples);
   const Pass& at(int pass) const { return passes_.at(static_cast<std::size_t>(pass)); }
+  void run_again(Pass& pass);
   void run_forward(Pass& pass, const data::Batch& batch, bool training, ConstView position,
                    const nn::BatchShare& share = {}, const View& losses = {},
                    const View& numbers = {}, const View& told = {});
@@ -133,6 +137,7 @@ class Replica {
   std::unique_ptr<nn::Parameters> parameters_;
   std::unique_ptr<Arena> step_memory_;  // null where none is needed
   std::vector<Pass> passes_;            // the first also evaluates
+  const Pass* latest_ = nullptr;        // whose forward was the last one to run
   nn::CrossReplica* world_ = nullptr;
   nn::Axis* axis_ = nullptr;
   ConstView epochs_;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <set>
 
 #include "base/trace.h"
@@ -109,6 +110,23 @@ void require_room_for_messages(const Pipeline& pipeline, int stage) {
     throw ContractError(
         fmt::format("pipeline '{}': stage {} {} before B{}, and has room for {} micro-batches",
                     pipeline.schedule, stage, receiving(*move->in), before, held));
+  }
+}
+
+void require_sent_at_once(const Pipeline& pipeline, int stage) {
+  std::optional<Message> latest;  // what the pass that ran last could send
+  for (const Action& action : pipeline.programs.at(static_cast<std::size_t>(stage))) {
+    if (const auto* forward = std::get_if<Forward>(&action)) {
+      latest = {stage + 1, Payload::activation, forward->micro_batch};
+    } else if (const auto* backward = std::get_if<Backward>(&action)) {
+      latest = {stage - 1, Payload::gradient, backward->micro_batch};
+    }
+    const auto* move = std::get_if<Move>(&action);
+    if (move == nullptr || !move->out || move->out == latest) continue;
+    throw ContractError(
+        fmt::format("pipeline '{}': stage {} {} after another pass has run, and keeps none "
+                    "(--recompute stage)",
+                    pipeline.schedule, stage, sending(*move->out)));
   }
 }
 

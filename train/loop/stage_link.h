@@ -52,4 +52,8 @@ class StageLink {
 /// of an earlier micro-batch, is read no more: `pipeline.held(stage)` passes take turns.
 void require_room_for_messages(const Pipeline& pipeline, int stage);
 
+/// Throws ContractError unless `stage` sends what a pass has made before its next pass runs: where
+/// passes share their activations, that overwrites it.
+void require_sent_at_once(const Pipeline& pipeline, int stage);
+
 }  // namespace ringlet::train

@@ -56,6 +56,7 @@ ReplicaSpec spec_of(const RunSetup& setup, const Ranks& ranks, const Pipeline& p
           "a model in stages has a rank for each; run it by run_ranks()");
   spec.stage = setup.stages->specs[static_cast<std::size_t>(ranks.stage())];
   spec.passes = pipeline.held(ranks.stage());
+  spec.recompute = setup.options.execution.recompute;
   return spec;
 }
 
@@ -83,6 +84,7 @@ Pipeline pipeline_of(const RunSetup& setup, const Ranks& ranks) {
       make_pipeline(schedule, stages, static_cast<int>(setup.partition.units(ranks.replica())));
   validate(pipeline);
   require_room_for_messages(pipeline, ranks.stage());
+  if (setup.options.execution.recompute) require_sent_at_once(pipeline, ranks.stage());
   return pipeline;
 }
 

@@ -30,6 +30,7 @@ void require_sizes(const Pipeline& pipeline, const PipelineTimes& times) {
   require_size(times.sync.size(), stages, "sync");
   require_size(times.scales.size(), pipeline.micro_batches, "scales");
   require_size(times.pass_bytes.size(), stages, "pass_bytes");
+  require_size(times.kept_bytes.size(), stages, "kept_bytes");
 }
 
 struct Transfer {
@@ -40,6 +41,8 @@ struct Transfer {
 /// Where one stage is in its program.
 struct StageClock {
   std::size_t at = 0;             ///< the next action, or the Move that it is in
+  int forward = -1;               ///< whose forward was the last pass to run; below 0: none's
+  double again = 0;               ///< seconds of forwards that had run before
   double now = 0;                 ///< when it came to that
   std::optional<Transfer> out{};  ///< of that Move, once both sides have come
   std::optional<Transfer> in{};
@@ -104,22 +107,36 @@ class Simulator {
     if (const auto* move = std::get_if<Move>(action)) return advance(stage, *move);
     using Kind = TimelineSpan::Kind;
     if (const auto* forward = std::get_if<Forward>(action)) {
-      pass(stage, Kind::forward, forward->micro_batch,
-           number_at(times_.forward, stage, 0) * scale(forward->micro_batch));
+      run_forward(stage, forward->micro_batch);
+      ++clocks_[index(stage)].at;
     } else if (const auto* backward = std::get_if<Backward>(action)) {
+      StageClock& clock = clocks_[index(stage)];
+      if (times_.recompute && clock.forward != backward->micro_batch) {
+        const double begin = clock.now;
+        run_forward(stage, backward->micro_batch);
+        clock.again += clock.now - begin;
+      }
+      clock.forward = -1;
       pass(stage, Kind::backward, backward->micro_batch,
            number_at(times_.backward, stage, 0) * scale(backward->micro_batch));
+      ++clock.at;
     } else {
       pass(stage, Kind::sync, TimelineSpan::kNone, number_at(times_.sync, stage, 0));
+      ++clocks_[index(stage)].at;
     }
     return true;
+  }
+
+  void run_forward(int stage, int micro_batch) {
+    pass(stage, TimelineSpan::Kind::forward, micro_batch,
+         number_at(times_.forward, stage, 0) * scale(micro_batch));
+    clocks_[index(stage)].forward = micro_batch;
   }
 
   void pass(int stage, TimelineSpan::Kind kind, int micro_batch, double seconds) {
     StageClock& clock = clocks_[index(stage)];
     spans_[index(stage)].push_back({stage, kind, micro_batch, clock.now, clock.now + seconds});
     clock.now += seconds;
-    ++clock.at;
   }
 
   bool advance(int stage, const Move& move) {
@@ -185,6 +202,7 @@ class Simulator {
 
   StageUse use_of(int stage, double seconds) const {
     StageUse use;
+    use.again = clocks_[index(stage)].again;
     for (const TimelineSpan& span : spans_[index(stage)]) {
       using Kind = TimelineSpan::Kind;
       const double length = span.end - span.begin;
@@ -196,8 +214,12 @@ class Simulator {
     for (const int held : passes_held(pipeline_.programs[index(stage)])) {
       use.peak_held = std::max(use.peak_held, held);
     }
-    const bool known = !times_.pass_bytes.empty();
-    use.bytes_held = known ? use.peak_held * times_.pass_bytes[index(stage)] : 0;
+    const auto bytes_of = [&](const std::vector<std::int64_t>& bytes) {
+      return bytes.empty() ? 0 : bytes[index(stage)];
+    };
+    const std::int64_t pass = bytes_of(times_.pass_bytes);
+    use.bytes_held = times_.recompute ? pass + use.peak_held * bytes_of(times_.kept_bytes)
+                                      : use.peak_held * pass;
     return use;
   }
 
@@ -205,7 +227,7 @@ class Simulator {
     double busy = 0, alone = 0;
     for (const StageUse& use : result.stages) {
       busy += use.busy;
-      alone += use.busy + use.syncing;
+      alone += use.busy - use.again + use.syncing;
     }
     if (result.seconds <= 0) return;
     result.bubble = 1 - busy / (result.seconds * pipeline_.stages());

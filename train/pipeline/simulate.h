@@ -25,6 +25,10 @@ struct PipelineTimes {
   std::vector<double> sync{};              ///< [p]
   std::vector<double> scales{};            ///< [m] of passes and messages; .5 is half a micro-batch
   std::vector<std::int64_t> pass_bytes{};  ///< [p] activations of one pass
+  /// Passes share their activations: a backward runs the forward again where another pass came
+  /// between, and a pass that is held keeps kept_bytes.
+  bool recompute = false;
+  std::vector<std::int64_t> kept_bytes{};  ///< [p] of such a pass: what came, and what goes back
 };
 
 /// What a stage does over a stretch of time.
@@ -44,12 +48,15 @@ struct TimelineSpan {
 
 /// Seconds of a step; busy + moving + syncing + waiting are the whole step.
 struct StageUse {
-  double busy = 0;              ///< forwards and backwards
-  double moving = 0;            ///< messages go
-  double syncing = 0;           ///< Sync
-  double waiting = 0;           ///< the rest: for a neighbour, and at the end for the slowest stage
-  int peak_held = 0;            ///< passes
-  std::int64_t bytes_held = 0;  ///< peak_held passes: each has room for a whole micro-batch
+  double busy = 0;     ///< forwards and backwards
+  double again = 0;    ///< of these, forwards that had run before
+  double moving = 0;   ///< messages go
+  double syncing = 0;  ///< Sync
+  double waiting = 0;  ///< the rest: for a neighbour, and at the end for the slowest stage
+  int peak_held = 0;   ///< passes
+  /// Of peak_held passes, each with room for a whole micro-batch, or with what is kept beside the
+  /// activations that all share.
+  std::int64_t bytes_held = 0;
 };
 
 struct Simulation {

@@ -93,6 +93,8 @@ struct Execution : BucketSpec {
   /// The world is then this number times the replicas, rank = stage * replicas + replica.
   std::string stages = "1";
   PipelineSchedule pipeline = PipelineSchedule::one_f_one_b;  ///< of several stages
+  /// Of several stages: keep of a pass what its stage took, and run its forward again.
+  bool recompute = false;
   comm::Strategies strategies{};  ///< Ringlet's, and those that the program has added
   comm::StrategyTable table{};    ///< for "auto"; empty: what `ringlet tune` measured
   TransportChoice transport = TransportChoice::automatic;  ///< see choose_transport()

@@ -42,6 +42,9 @@ struct ReplicaSpec {
   std::int64_t max_answer_batch = 0;  ///< of a pass up to the model's answer; 0: there are none
   int gradient_arenas = 1;
   int passes = 1;  ///< of a step that may be between forward and backward at once
+  /// Passes share their activations: a backward whose forward was not the last one to run runs it
+  /// again, from what the pass took.
+  bool recompute = false;
   bool fuse = true;
 };
 

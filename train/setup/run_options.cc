@@ -63,6 +63,9 @@ std::vector<Option<Execution>> execution_options() {
           },
           {.help = "in which order stages do their forwards and backwards",
            .choices = pipeline_schedule_names}),
+      choice_option("recompute", &Execution::recompute, {{"none", false}, {"stage", true}},
+                    {.help = "what a stage keeps of a micro-batch between forward and backward: "
+                             "all, or its input alone, to run the forward again"}),
       named_option<Execution>(
           "transport", [](const Execution& execution) { return name_of(execution.transport); },
           [](Execution& execution, const std::string& name) {

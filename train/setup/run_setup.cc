@@ -212,6 +212,8 @@ void check(const TrainOptions& options, bool begins) {
           "is for --verify, which names the files of pairs; leave it out");
   require(recipe.verify.empty() || stages_in(options.execution.stages) == 1, "--stages",
           "--verify is for a model in one stage so far; leave one of them out");
+  require(!options.execution.recompute || stages_in(options.execution.stages) > 1,
+          "--recompute stage", "is for a model in several stages; leave it out, or add --stages 2");
   require(!recipe.exact || recipe.grad_dtype == DType::f32, "--grad-dtype",
           "rounds the sums between replicas, so their number would change the bits; leave it out "
           "with --exact");

@@ -319,6 +319,7 @@ std::vector<Provocation> provocations_by_flags() {
       usage_of_train({"--stages", "2", "--processes", "3"}),
       usage_of_train({"--stages", "2", "--loss", "arcface"}),
       usage_of_train({"--stages", "2", "--verify", "a.bin"}),
+      usage_of_train({"--recompute", "stage"}),
       usage_of_train({"--stages", "flatten,fc1..fc3", "--model", "mlp"}),
       usage({"bench", "train", "--stages", "2", "--why"}),
   };
