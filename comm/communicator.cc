@@ -10,8 +10,8 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "comm/all_reduce/collectives.h"
+#include "comm/core/rank_text.h"
 #include "comm/report/answer_watch.h"
-#include "comm/report/rank_text.h"
 #include "kernels/host_copy.h"
 
 namespace ringlet::comm {

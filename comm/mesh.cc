@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "comm/core/part_transport.h"
-#include "comm/report/rank_text.h"
+#include "comm/core/rank_text.h"
 
 namespace ringlet::comm {
 

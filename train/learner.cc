@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/files/atomic_file.h"
-#include "comm/report/rank_text.h"
+#include "comm/core/rank_text.h"
 #include "kernels/elementwise.h"
 #include "kernels/host_copy.h"
 #include "train/loop/diagnose.h"

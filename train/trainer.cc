@@ -7,6 +7,7 @@
 #include <string_view>
 #include <system_error>
 #include <thread>
+#include <vector>
 
 #include "base/stop_request.h"
 #include "comm/mesh.h"
@@ -82,7 +83,7 @@ void run_replicas(comm::Group& group, const Execution& execution, const ReplicaB
 }
 
 void run_ranks(comm::Group& group, const Execution& execution, const RankBody& body,
-               TraceWriter* trace, const std::function<std::string(int)>& name_of) {
+               TraceWriter* trace) {
   require_meant_for(group, execution);
   require(body != nullptr, "run_ranks", "the function that each rank runs is empty");
   const int first = group.first_rank();
@@ -91,7 +92,7 @@ void run_ranks(comm::Group& group, const Execution& execution, const RankBody& b
                                           execution.strategies, table_of_world(group, execution)};
   const int stages = stages_in(execution.stages);
   const comm::MeshGroup grid(group, axes_of(stages, replicas_in(group.size(), execution)));
-  ReplicaWatch watch(execution, group, name_of);
+  ReplicaWatch watch(execution, group);
   const auto run_rank = [&](int rank) {
     try {
       const auto device = open_device(execution.devices[static_cast<std::size_t>(rank - first)],
@@ -141,6 +142,13 @@ void run_ranks(comm::Group& group, const Execution& execution, const RankBody& b
   watch.rethrow();
 }
 
+void name_ranks(comm::Group& group, const RunSetup& setup) {
+  if (!setup.stages) return;
+  group.name_ranks([stages = setup.stages, replicas = setup.ranks](const std::vector<int>& ranks) {
+    return name_of_ranks(*stages, ranks, replicas);
+  });
+}
+
 RunResult train(const RunSetup& setup, std::span<RunListener* const> listeners,
                 TraceWriter* trace) {
   comm::LocalGroup group = threads_of(setup.options.execution);
@@ -157,11 +165,8 @@ RunResult train(comm::Group& group, const RunSetup& setup, std::span<RunListener
     const RunResult mine = loop.run();
     if (ranks.world.world().local_rank == 0) result = mine;
   };
-  std::function<std::string(int)> name_of;
-  if (setup.stages) {
-    name_of = [&setup](int rank) { return name_of_rank(*setup.stages, rank, setup.ranks); };
-  }
-  run_ranks(group, setup.options.execution, body, trace, name_of);
+  name_ranks(group, setup);
+  run_ranks(group, setup.options.execution, body, trace);
   return result;
 }
 

@@ -41,10 +41,12 @@ void run_replicas(comm::Group& group, const Execution& execution, const ReplicaB
 
 /// What one rank's thread runs, where the model may be cut into stages (Execution::stages).
 using RankBody = std::function<void(Device& device, const Ranks& ranks)>;
-/// As run_replicas(), with the mesh of stages and replicas. `name_of`: a rank in words, for errors;
-/// empty: "replica 1 (cpu)".
+/// As run_replicas(), with the mesh of stages and replicas. Errors name a rank as the group does
+/// (Group::name_ranks()), or else "replica 1 (cpu)".
 void run_ranks(comm::Group& group, const Execution& execution, const RankBody& body,
-               TraceWriter* trace = nullptr, const std::function<std::string(int)>& name_of = {});
+               TraceWriter* trace = nullptr);
+/// What messages of the run call the group's ranks: train() does it.
+void name_ranks(comm::Group& group, const RunSetup& setup);
 
 /// A whole training run. `listeners` are told by rank 0, in its process. The others as above.
 RunResult train(const RunSetup& setup, std::span<RunListener* const> listeners,

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstddef>
@@ -13,9 +14,11 @@
 #include <memory>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include "comm/core/errors.h"
 #include "comm/processes/launch.h"
+#include "comm/processes/message.h"
 
 namespace ringlet::app {
 
@@ -45,14 +48,20 @@ int inherited_descriptor() {
 
 }  // namespace
 
-FamilyBoard::FamilyBoard() : descriptor_(::memfd_create("ringlet board", MFD_CLOEXEC)) {
-  if (descriptor_ < 0 || ::ftruncate(descriptor_, sizeof(Page)) != 0) fail();
-  page_ = static_cast<Page*>(map(descriptor_, sizeof(Page)));
+std::size_t FamilyBoard::bytes_for(int processes) {
+  return sizeof(Page) + static_cast<std::size_t>(processes) * sizeof(Names);
+}
+
+FamilyBoard::FamilyBoard(int processes)
+    : descriptor_(::memfd_create("ringlet board", MFD_CLOEXEC)), bytes_(bytes_for(processes)) {
+  if (descriptor_ < 0 || ::ftruncate(descriptor_, static_cast<off_t>(bytes_)) != 0) fail();
+  page_ = static_cast<Page*>(map(descriptor_, bytes_));
   if (page_ == nullptr) fail();
+  page_->processes = processes;
 }
 
 FamilyBoard::~FamilyBoard() {
-  ::munmap(page_, sizeof(Page));
+  ::munmap(page_, bytes_);
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
@@ -62,13 +71,15 @@ FamilyBoard* FamilyBoard::inherited() {
     struct stat status {};
     // The variable may be a stranger's: only memory of this size that has no file is a board.
     if (::fcntl(descriptor, F_GET_SEALS) < 0 || ::fstat(descriptor, &status) != 0 ||
-        status.st_size != sizeof(Page)) {
+        status.st_size < static_cast<off_t>(sizeof(Page))) {
       return nullptr;
     }
-    void* page = map(descriptor, sizeof(Page));
+    const auto bytes = static_cast<std::size_t>(status.st_size);
+    void* page = map(descriptor, bytes);
     ::close(descriptor);
     if (page == nullptr) return nullptr;
-    return std::unique_ptr<FamilyBoard>(new FamilyBoard(static_cast<Page*>(page)));
+    auto board = std::unique_ptr<FamilyBoard>(new FamilyBoard(static_cast<Page*>(page), bytes));
+    return bytes == bytes_for(board->page_->processes) ? std::move(board) : nullptr;
   }();
   return board.get();
 }
@@ -77,6 +88,23 @@ void FamilyBoard::hand_down() const {
   ::fcntl(descriptor_, F_SETFD, 0);  // stays open in the program
   // NOLINTNEXTLINE(concurrency-mt-unsafe): behind fork() there is one thread
   ::setenv(kVariable, std::to_string(descriptor_).c_str(), 1);
+}
+
+FamilyBoard::Names* FamilyBoard::names_of(int process) const {
+  return reinterpret_cast<Names*>(page_ + 1) + process;
+}
+
+void FamilyBoard::note_ranks(int process, const std::string& names) {
+  if (process < 0 || process >= page_->processes) return;
+  Names& noted = *names_of(process);
+  const std::string kept = comm::shortened(names, sizeof(noted.text) - 1);
+  std::copy(kept.begin(), kept.end(), noted.text);
+  noted.are_there = true;
+}
+
+std::string FamilyBoard::ranks_of(int process) const {
+  const Names& noted = *names_of(process);
+  return noted.are_there ? noted.text : "";
 }
 
 bool may_tell_error() {

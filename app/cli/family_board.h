@@ -4,17 +4,20 @@
 //     reads one, whatever happens at the same time;
 //   - why a process has not become the program;
 //   - whether all have come together. Before that a process may die unnoticed by the others, and
-//     none has begun anything.
+//     none has begun anything;
+//   - what the ranks of each are called, once that is more than numbers: which stage they have.
 #pragma once
 
 #include <atomic>
+#include <cstddef>
+#include <string>
 
 namespace ringlet::app {
 
 class FamilyBoard {
  public:
-  /// A new one. Throws CommError.
-  FamilyBoard();
+  /// A new one, for so many processes. Throws CommError.
+  explicit FamilyBoard(int processes);
   ~FamilyBoard();
   FamilyBoard(const FamilyBoard&) = delete;
   FamilyBoard& operator=(const FamilyBoard&) = delete;
@@ -29,6 +32,9 @@ class FamilyBoard {
   bool error_told() const { return page_->error_told; }
   void note_all_came() { page_->all_came = true; }
   bool all_came() const { return page_->all_came; }
+  /// Of a process of those that it was made for. Once; what is long is cut.
+  void note_ranks(int process, const std::string& names);
+  std::string ranks_of(int process) const;  ///< "" as long as that is not known
   /// `error` is errno's, from exec().
   void note_not_started(int error) { page_->not_started = error; }
   int not_started() const { return page_->not_started; }
@@ -38,11 +44,19 @@ class FamilyBoard {
     std::atomic<bool> error_told;
     std::atomic<bool> all_came;
     std::atomic<int> not_started;  // 0: no
+    std::atomic<int> processes;
   };
-  explicit FamilyBoard(Page* page) : page_(page) {}
+  struct Names {
+    std::atomic<bool> are_there;
+    char text[511];  // ends with a zero
+  };
+  FamilyBoard(Page* page, std::size_t bytes) : page_(page), bytes_(bytes) {}
+  static std::size_t bytes_for(int processes);
+  Names* names_of(int process) const;
 
   int descriptor_ = -1;  // of who made it
   Page* page_;           // fresh memory of the kernel is zero: nothing has happened
+  std::size_t bytes_;    // of the page and of each process's names, which follow
 };
 
 /// inherited()'s claim_error(); true for a process that nobody has started as one of several.

@@ -114,15 +114,18 @@ void refuse_beside_srun() {
 int run_as_process(const comm::ProcessPosition& position, const train::Execution& execution,
                    const ProcessBody& body) {
   FamilyBoard* const board = FamilyBoard::inherited();
+  comm::ProcessGroupOptions options{.replicas = static_cast<int>(execution.devices.size()),
+                                    .timeout_seconds = execution.comm_timeout,
+                                    .agreed = agreed_by(position),
+                                    .transport = train::process_transport(execution),
+                                    .warn = print_warning,
+                                    .on_wish = note_stop};
+  if (board != nullptr) {
+    options.on_names = [&](const std::string& own) { board->note_ranks(position.process, own); };
+  }
   std::optional<comm::ProcessGroup> group;
   try {
-    group.emplace(position,
-                  comm::ProcessGroupOptions{.replicas = static_cast<int>(execution.devices.size()),
-                                            .timeout_seconds = execution.comm_timeout,
-                                            .agreed = agreed_by(position),
-                                            .transport = train::process_transport(execution),
-                                            .warn = print_warning,
-                                            .on_wish = note_stop});
+    group.emplace(position, options);
   } catch (const comm::Aborted&) {
     throw ToldElsewhere();
   }

@@ -80,7 +80,9 @@ const char* name_of(int signal) {
 class Family {
  public:
   /// Blocks the signals that wait() takes; the children get the mask that was there before.
-  Family() : watched_(watched_signals()) { pthread_sigmask(SIG_BLOCK, &watched_, &before_); }
+  explicit Family(int processes) : watched_(watched_signals()), board_(processes) {
+    pthread_sigmask(SIG_BLOCK, &watched_, &before_);
+  }
   ~Family() {
     end_all();
     for (Child& child : children_) {
@@ -221,15 +223,17 @@ std::string Family::obituary(const Child& child) const {
     return fmt::format("{} cannot be started as process {}: {}; call it by its path", own_program(),
                        process, std::generic_category().message(error));
   }
+  std::string ranks = board_.ranks_of(static_cast<int>(process));
+  if (!ranks.empty()) ranks = ", " + ranks;
   if (child.signal == 0) {
     return fmt::format(
-        "process {} (pid {}) ended with code {} and said nothing; without --processes it may say "
+        "process {} (pid {}{}) ended with code {} and said nothing; without --processes it may say "
         "more",
-        process, child.pid, child.code);
+        process, child.pid, ranks, child.code);
   }
   return fmt::format(
-      "process {} (pid {}) was ended by signal {} ({}); the system's log may say why (dmesg)",
-      process, child.pid, child.signal, name_of(child.signal));
+      "process {} (pid {}{}) was ended by signal {} ({}); the system's log may say why (dmesg)",
+      process, child.pid, ranks, child.signal, name_of(child.signal));
 }
 
 int Family::exit_code() {
@@ -254,7 +258,7 @@ void remember_command_line(int argc, char** argv) { command_line().assign(argv, 
 int start_processes(int count) {
   // Random: process numbers are the same in two containers, which may share a network.
   const std::string run = comm::hexadecimal(comm::new_secret());
-  Family family;
+  Family family(count);
   for (int process = 0; process < count; ++process) {
     family.start(process, count, run, command_line());
   }

@@ -74,6 +74,7 @@ TrainingSpeed measure_training(const train::RunSetup& setup, std::int64_t warm_u
   train::RunListener* const listener = &steps_done;
   std::atomic<bool> stopped{false};
   comm::LocalGroup group = train::threads_of(setup.options.execution);
+  train::name_ranks(group, setup);
   train::run_ranks(group, setup.options.execution, [&](Device& device, const train::Ranks& ranks) {
     const bool first = ranks.world.rank() == 0;
     if (first && notes != nullptr) device.compute().set_notes(&notes->lines);

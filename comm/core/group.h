@@ -14,6 +14,7 @@
 
 #include "base/trace.h"
 #include "comm/core/clock_reading.h"
+#include "comm/core/rank_text.h"
 #include "comm/core/transport.h"
 
 namespace ringlet::comm {
@@ -57,6 +58,9 @@ class Group {
   /// call this, with the same key, as for agree(). Throws CommError, Aborted.
   virtual std::shared_ptr<void> share(const std::string& key, std::int64_t bytes,
                                       double timeout_seconds) = 0;
+  /// What messages call the ranks from now on, in this process. Any thread.
+  virtual void name_ranks(const RankNames::Words& words) { names_.set(words); }
+  const RankNames& names() const { return names_; }
   /// Process 0's clock beside this process's. Throws TimeoutError, Aborted.
   virtual ClockReading read_clock(double /*timeout_seconds*/) { return {.at_ns = now_ns()}; }
 
@@ -68,6 +72,7 @@ class Group {
   int first_rank_;
   int replicas_;
   int size_;
+  RankNames names_;
 };
 
 }  // namespace ringlet::comm

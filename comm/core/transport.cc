@@ -72,6 +72,11 @@ void Transport::exchange(Stream& stream, int to, ConstView out, int from, View i
   bytes_sent_.fetch_add(bytes, std::memory_order_relaxed);
 }
 
+const RankNames& Transport::names() const {
+  static const RankNames numbers;
+  return numbers;
+}
+
 void Transport::set_timeout(double seconds) {
   require(seconds > 0, "Transport::set_timeout", "a time-out is more than 0 seconds");
   timeout_seconds_ = seconds;

@@ -34,6 +34,7 @@
 #include "comm/core/errors.h"
 #include "comm/core/flight_recorder.h"
 #include "comm/core/peer_access.h"
+#include "comm/core/rank_text.h"
 #include "comm/core/world.h"
 #include "kernels/device.h"
 #include "kernels/reduce_op.h"
@@ -165,6 +166,9 @@ class Transport {
   /// Where the ranks are, for messages, in a world on several machines: "ranks 0 and 1 are on a,
   /// ranks 2 and 3 are on b"; else empty.
   virtual std::string hosts() const { return {}; }
+
+  /// What messages call the world's ranks.
+  virtual const RankNames& names() const;
 
   /// This rank's own recorder.
   virtual FlightRecorder& recorder() = 0;

@@ -13,8 +13,8 @@
 
 #include "base/error.h"
 #include "base/processors.h"
+#include "comm/core/rank_text.h"
 #include "comm/report/exchange_report.h"
-#include "comm/report/rank_text.h"
 #include "comm/transport/sealed_memory.h"
 
 namespace ringlet::comm {
@@ -75,11 +75,12 @@ const char* name_of(ProcessTransport transport) {
 JoinedGroup::JoinedGroup(const ProcessPosition& position, const ProcessGroupOptions& options)
     : Group(position.process * options.replicas, options.replicas,
             position.processes * options.replicas),
-      local_(options.replicas, {.first_rank = first_rank(),
-                                .world_size = size(),
-                                .look_elsewhere = [this](int rank, int channel) {
-                                  return remote_->of(rank, channel);
-                                }}) {
+      local_(
+          options.replicas,
+          {.first_rank = first_rank(),
+           .world_size = size(),
+           .look_elsewhere = [this](int rank, int channel) { return remote_->of(rank, channel); }}),
+      on_names_(options.on_names) {
   RendezvousOptions joining{.replicas = options.replicas,
                             .timeout_seconds = options.timeout_seconds,
                             .agreed = agreed_plan(position, options)};
@@ -89,6 +90,7 @@ JoinedGroup::JoinedGroup(const ProcessPosition& position, const ProcessGroupOpti
     if (key == kWish) heard(std::stoi(value));
   };
   joining.remind = options.warn;
+  joining.name_ranks = [this](const std::vector<int>& ranks) { return names().of(ranks); };
   joining.machine = options.machine;
   joining.host = options.host;
   joining.beat = options.beat;
@@ -164,6 +166,14 @@ void JoinedGroup::find_machines(ProcessTransport transport) {
                   hosts()));
 }
 
+void JoinedGroup::name_ranks(const RankNames::Words& words) {
+  Group::name_ranks(words);
+  local_.name_ranks(words);
+  std::vector<int> own;
+  for (int rank = first_rank(); holds(rank); ++rank) own.push_back(rank);
+  on_names_(words(own));
+}
+
 std::string JoinedGroup::status_of_ranks() {
   std::vector<RankStatus> status;
   for (int number = 0; number < local_.channels(); ++number) {
@@ -183,7 +193,7 @@ std::string JoinedGroup::agree(const std::string& key, const std::optional<std::
     return rendezvous_->get(numbered, timeout_seconds);
   } catch (const TimeoutError& error) {
     const Transport& own = local_.transport(first_rank());
-    throw TimeoutError(text_of_silent(own.world(), look_at_all(own)) + error.what());
+    throw TimeoutError(text_of_silent(own, look_at_all(own)) + error.what());
   }
 }
 

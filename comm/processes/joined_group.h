@@ -44,6 +44,8 @@ struct ProcessGroupOptions {
   std::function<void(const std::string& message)> warn = [](const std::string&) {};
   /// Takes a wish that one of the processes has told. Called on any thread.
   std::function<void(int signal)> on_wish = [](int) {};
+  /// Takes what the ranks of this process are called, once that is more than their numbers.
+  std::function<void(const std::string& own)> on_names = [](const std::string&) {};
   std::string machine = this_machine();        ///< which one this process is on
   std::string host = host_name();              ///< its name, for messages
   Pulse::Clock::duration beat = Pulse::kBeat;  ///< between machines; the same in all processes
@@ -68,6 +70,7 @@ class JoinedGroup : public Group {
   /// Transport::hosts()
   std::string hosts() const;
 
+  void name_ranks(const RankNames::Words& words) override;
   /// The control plane: small values for all processes.
   Rendezvous& rendezvous() { return *rendezvous_; }
   std::string agree(const std::string& key, const std::optional<std::string>& mine,
@@ -118,6 +121,7 @@ class JoinedGroup : public Group {
   void wake_all() noexcept;
 
   LocalGroup local_;
+  std::function<void(const std::string&)> on_names_;
   std::map<std::string, int> agreed_;  // how often under each key: the rendezvous keeps the first
   int asked_for_processors_ = 0;       // how often
   std::mutex wakers_mutex_;

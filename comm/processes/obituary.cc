@@ -4,11 +4,9 @@
 
 #include <vector>
 
-#include "comm/report/rank_text.h"
-
 namespace ringlet::comm {
 
-std::string obituary(const Deceased& deceased) {
+std::string obituary(const Deceased& deceased, const RankNames::Words& names) {
   std::vector<int> ranks;
   for (int i = 0; i < deceased.replicas; ++i) {
     ranks.push_back(deceased.process * deceased.replicas + i);
@@ -16,7 +14,7 @@ std::string obituary(const Deceased& deceased) {
   const std::string pid = deceased.pid == 0 ? "" : fmt::format("pid {}, ", deceased.pid);
   const std::string who =
       fmt::format("process {}{} ({}{}", deceased.process,
-                  deceased.host.empty() ? "" : " on " + deceased.host, pid, text_of(ranks));
+                  deceased.host.empty() ? "" : " on " + deceased.host, pid, names(ranks));
   if (deceased.silent_seconds > 0) {
     return fmt::format(
         "{}) has not been heard of for {:g} s; it is stopped, or its machine or the link to it is "

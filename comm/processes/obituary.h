@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "comm/core/rank_text.h"
+
 namespace ringlet::comm {
 
 /// A process that has gone, or is taken for gone.
@@ -16,7 +18,8 @@ struct Deceased {
   double silent_seconds = 0;  ///< for which nothing was heard of it; 0: its connection has ended
 };
 
-/// "process 1 on b (pid 4711, ranks 2 and 3) died", and what to look for.
-std::string obituary(const Deceased& deceased);
+/// "process 1 on b (pid 4711, ranks 2 and 3) died", and what to look for. `names`: what to call
+/// ranks.
+std::string obituary(const Deceased& deceased, const RankNames::Words& names);
 
 }  // namespace ringlet::comm

@@ -15,10 +15,10 @@
 #include <utility>
 
 #include "comm/core/errors.h"
+#include "comm/core/rank_text.h"
 #include "comm/core/time_out.h"
 #include "comm/processes/secret.h"
 #include "comm/processes/tcp_socket.h"
-#include "comm/report/rank_text.h"
 
 namespace ringlet::comm {
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <functional>
 
-#include "comm/report/rank_text.h"
+#include "comm/core/rank_text.h"
 
 namespace ringlet::comm {
 

@@ -10,12 +10,12 @@
 
 #include "base/hash.h"
 #include "base/trace.h"
+#include "comm/core/rank_text.h"
 #include "comm/core/time_out.h"
 #include "comm/processes/admission.h"
 #include "comm/processes/obituary.h"
 #include "comm/processes/rendezvous_server.h"
 #include "comm/processes/secret.h"
-#include "comm/report/rank_text.h"
 
 namespace ringlet::comm {
 
@@ -76,7 +76,8 @@ MessageSocket Rendezvous::serve() {
                  .run = position_.run,
                  .token = position_.token,
                  .address = position_.hub ? text_of(*position_.hub) : "",
-                 .warn = options_.remind});
+                 .warn = options_.remind,
+                 .name_ranks = options_.name_ranks});
   return std::move(own);
 }
 
@@ -225,7 +226,7 @@ std::string Rendezvous::obituary_of_hub() const {
     hub.pid = sites_.empty() ? 0 : sites_.front().pid;
   }
   hub.silent_seconds = hub_.silent_seconds();
-  return obituary(hub);
+  return obituary(hub, options_.name_ranks);
 }
 
 void Rendezvous::handle(const Message& message) {

@@ -50,6 +50,7 @@
 #include "base/machine.h"
 #include "comm/core/clock_reading.h"
 #include "comm/core/errors.h"
+#include "comm/core/rank_text.h"
 #include "comm/processes/hello.h"
 #include "comm/processes/hub_line.h"
 #include "comm/processes/launch.h"
@@ -69,6 +70,8 @@ struct RendezvousOptions {
   std::function<void(const RootCause&)> on_abort = [](const RootCause&) {};
   /// This process's answer to ask_status(), called on the rendezvous's own thread.
   std::function<std::string()> status = [] { return std::string(); };
+  /// What messages call ranks; any thread.
+  RankNames::Words name_ranks = [](const std::vector<int>& ranks) { return text_of(ranks); };
   /// Takes each value that a process sets, on the rendezvous's own thread.
   std::function<void(const std::string& key, const std::string& value)> on_value =
       [](const std::string&, const std::string&) {};

@@ -9,11 +9,11 @@
 #include <utility>
 
 #include "base/trace.h"
+#include "comm/core/rank_text.h"
 #include "comm/processes/admission.h"
 #include "comm/processes/obituary.h"
 #include "comm/processes/plan_check.h"
 #include "comm/processes/secret.h"
-#include "comm/report/rank_text.h"
 
 namespace ringlet::comm {
 
@@ -299,12 +299,12 @@ void RendezvousServer::note_end(const Guest& guest, double silent_seconds) {
   if (guest.is_own) over_ = Clock::now();  // the others see their own connections end
   if (guest.process() <= kHub || guest.has_left || verdict_) return;
   const Hello& hello = guest.hello;
-  abort_all({hello.process * hello.replicas, obituary({.process = hello.process,
-                                                       .pid = hello.pid,
-                                                       .replicas = hello.replicas,
-                                                       .host = over_tcp() ? hello.host : "",
-                                                       .silent_seconds = silent_seconds})},
-            kHub);
+  const Deceased deceased{.process = hello.process,
+                          .pid = hello.pid,
+                          .replicas = hello.replicas,
+                          .host = over_tcp() ? hello.host : "",
+                          .silent_seconds = silent_seconds};
+  abort_all({hello.process * hello.replicas, obituary(deceased, options_.name_ranks)}, kHub);
 }
 
 void RendezvousServer::give_up_on_missing() {

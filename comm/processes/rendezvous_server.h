@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "comm/core/errors.h"
+#include "comm/core/rank_text.h"
 #include "comm/processes/hello.h"
 #include "comm/processes/message_socket.h"
 #include "comm/processes/outbox.h"
@@ -47,6 +48,8 @@ struct HubOptions {
   std::string address{};       ///< where it serves, for messages; empty for an abstract name
   /// Takes what the user should know of a run that still waits; on the hub's thread.
   std::function<void(const std::string& message)> warn = [](const std::string&) {};
+  /// What messages call ranks; on the hub's thread.
+  RankNames::Words name_ranks = [](const std::vector<int>& ranks) { return text_of(ranks); };
 };
 
 class RendezvousServer {

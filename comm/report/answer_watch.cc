@@ -34,9 +34,9 @@ void AnswerWatch::watch(const std::stop_token& stop) {
       mute = rank == transport_.rank() || transport_.look_at(rank) ? Seconds(0) : mute + passed;
       if (mute.count() <= seconds_) continue;
       return transport_.abort(
-          fmt::format("rank {} has not answered for {:g} s while all waited for '{}'; its process "
-                      "is stopped or hangs: see ps",
-                      transport_.in_world(rank), seconds_, what_));
+          fmt::format("{} has not answered for {:g} s while all waited for '{}'; its process is "
+                      "stopped or hangs: see ps",
+                      transport_.names().of(transport_.in_world(rank)), seconds_, what_));
     }
   }
 }

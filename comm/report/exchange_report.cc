@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/trace.h"
-#include "comm/report/rank_text.h"
+#include "comm/core/rank_text.h"
 
 namespace ringlet::comm {
 
@@ -38,6 +38,12 @@ std::string whereabouts(int rank, const RankStatus& status) {
                             seconds_since(latest.left_ns));
 }
 
+/// Who does not answer has been named in full already (text_of_silent()).
+std::string name_of(const Transport& transport, int peer, const StatusOfRanks& status) {
+  const bool is_silent = !status[static_cast<std::size_t>(peer)];
+  return is_silent ? text_of({peer}) : transport.names().of(peer);
+}
+
 /// The ranks, by how far they have come with one collective.
 struct RankGroups {
   std::vector<int> missing;    // has not entered it, and is in no other one
@@ -66,8 +72,9 @@ RankGroups sort_ranks(const StatusOfRanks& status, const CollectiveTag& tag) {
 
 std::string explain_exchange(const Transport& transport, int peer, const StatusOfRanks& status) {
   const auto& theirs = status[static_cast<std::size_t>(peer)];
-  std::string text = fmt::format("rank {} waited {:g} s in an exchange with rank {}",
-                                 transport.rank(), transport.timeout_seconds(), peer);
+  std::string text =
+      fmt::format("{} waited {:g} s in an exchange with {}", transport.names().of(transport.rank()),
+                  transport.timeout_seconds(), name_of(transport, peer, status));
   if (theirs && !theirs->unheard && !theirs->exchange)
     text += ", which did not come; " + whereabouts(peer, *theirs);
   return text;
@@ -86,19 +93,19 @@ std::string explain_exchanges(const Transport& transport, const StatusOfRanks& s
 /// Who is to blame that a collective does not come about, and the collective. Ranks that wait for
 /// somebody themselves are not, unless there is nobody else. `lead` is what to say where every rank
 /// has come, or who has not is known already.
-std::string text_of_blame(const RankGroups& groups, bool is_known, const std::string& lead,
-                          const std::string& what) {
+std::string text_of_blame(const RankNames& names, const RankGroups& groups, bool is_known,
+                          const std::string& lead, const std::string& what) {
   const std::vector<int>& blamed = groups.missing.empty() ? groups.stuck : groups.missing;
   if (is_known || blamed.empty()) return fmt::format("{} in {}", lead, what);
-  return fmt::format("{} never entered {}", text_of(blamed), what);
+  return fmt::format("{} never entered {}", names.of(blamed), what);
 }
 
-std::string explain_collective(const StatusOfRanks& status, const CollectiveRecord& mine,
-                               const std::string& lead) {
+std::string explain_collective(const RankNames& names, const StatusOfRanks& status,
+                               const CollectiveRecord& mine, const std::string& lead) {
   const RankGroups groups = sort_ranks(status, mine.tag);
   const bool has_silent = std::find(status.begin(), status.end(), std::nullopt) != status.end();
 
-  std::string text = text_of_blame(groups, has_silent, lead,
+  std::string text = text_of_blame(names, groups, has_silent, lead,
                                    fmt::format("{}, {} bytes", describe(mine), mine.tag.bytes));
   for (const std::vector<int>& ranks : {groups.missing, groups.stuck}) {
     for (const int rank : ranks) {
@@ -131,17 +138,18 @@ std::string text_of_side(const std::optional<CollectiveRecord>& latest) {
 
 }  // namespace
 
-std::string text_of_silent(const World& world, const StatusOfRanks& status) {
+std::string text_of_silent(const Transport& transport, const StatusOfRanks& status) {
   std::vector<int> ranks, processes;
   for (std::size_t i = 0; i < status.size(); ++i) {
     if (status[i]) continue;
-    const int rank = static_cast<int>(i), process = rank / world.local_size;
+    const int rank = static_cast<int>(i), process = rank / transport.world().local_size;
     ranks.push_back(rank);
     if (processes.empty() || processes.back() != process) processes.push_back(process);
   }
   if (ranks.empty()) return {};
-  return fmt::format("{} ({}) {} not answer, so {} stopped or {}: see ps; ", text_of(ranks),
-                     text_of_processes(processes), ranks.size() == 1 ? "does" : "do",
+  return fmt::format("{} ({}) {} not answer, so {} stopped or {}: see ps; ",
+                     transport.names().of(ranks), text_of_processes(processes),
+                     ranks.size() == 1 ? "does" : "do",
                      processes.size() == 1 ? "its process is" : "their processes are",
                      processes.size() == 1 ? "hangs" : "hang");
 }
@@ -149,24 +157,25 @@ std::string text_of_silent(const World& world, const StatusOfRanks& status) {
 std::string explain_timeout(Transport& transport, int peer) {
   const std::optional<CollectiveRecord> mine = transport.recorder().latest();
   const StatusOfRanks status = look_at_all(transport);
-  const std::string lead = fmt::format("rank {} waited {:g} s for rank {}", transport.rank(),
-                                       transport.timeout_seconds(), peer);
+  const std::string lead =
+      fmt::format("{} waited {:g} s for {}", transport.names().of(transport.rank()),
+                  transport.timeout_seconds(), name_of(transport, peer, status));
   const std::string hosts = transport.hosts();
-  return text_of_axis(transport.line()) + text_of_silent(transport.world(), status) +
-         (mine && mine->inside() ? explain_collective(status, *mine, lead)
+  return text_of_axis(transport.line()) + text_of_silent(transport, status) +
+         (mine && mine->inside() ? explain_collective(transport.names(), status, *mine, lead)
                                  : explain_exchange(transport, peer, status)) +
          (hosts.empty() ? "" : "; " + hosts) + explain_exchanges(transport, status);
 }
 
 std::string explain_unfinished(Transport& transport) {
   const Transport& whole = transport.whole();
-  const std::string lead = fmt::format("rank {} waited {:g} s for its device", whole.rank(),
-                                       transport.timeout_seconds());
+  const std::string lead = fmt::format("{} waited {:g} s for its device",
+                                       whole.names().of(whole.rank()), transport.timeout_seconds());
   const std::optional<CollectiveRecord> mine = transport.recorder().latest();
   if (!mine) return text_of_axis(whole.line()) + lead + kRemedy;
   const StatusOfRanks status = look_at_all(whole);
-  return text_of_axis(whole.line()) + text_of_silent(whole.world(), status) +
-         explain_collective(status, *mine, lead) + explain_exchanges(whole, status);
+  return text_of_axis(whole.line()) + text_of_silent(whole, status) +
+         explain_collective(whole.names(), status, *mine, lead) + explain_exchanges(whole, status);
 }
 
 std::string explain_mismatch(int from, std::int64_t sent_bytes,

@@ -17,7 +17,8 @@ namespace ringlet::comm {
 ///   rank 2 never entered #812 all_reduce bucket 3 (fc1.weight), 516272 bytes;
 ///     rank 2 was last seen in "data loading" 12.1 s ago, after #811 all_reduce bucket 2;
 ///     ranks 0, 1 and 3 wait in #812; rank 0 sends 129068 bytes to rank 1 and ...
-/// Whose process does not answer comes first, since all others wait for it in the end:
+/// Whose process does not answer comes first, whatever axis it is of, since all others wait for it
+/// in the end:
 ///   rank 2 (process 2) does not answer, so its process is stopped or hangs: see ps; rank 0 ...
 /// Where ranks wait in a circle (wait_cycle.h), it says so too. Along an axis of a mesh it begins
 /// with that: "axis stage (ranks 1 and 3): ".
@@ -25,7 +26,7 @@ std::string explain_timeout(Transport& transport, int peer);
 
 /// Whose process does not answer: "rank 2 (process 2) does not answer, so its process is stopped or
 /// hangs: see ps; ". Empty where all do.
-std::string text_of_silent(const World& world, const StatusOfRanks& status);
+std::string text_of_silent(const Transport& transport, const StatusOfRanks& status);
 
 /// As explain_timeout() for work that the rank has launched and its device has not finished.
 std::string explain_unfinished(Transport& transport);

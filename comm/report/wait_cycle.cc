@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <limits>
 
-#include "comm/report/rank_text.h"
+#include "comm/core/rank_text.h"
 
 namespace ringlet::comm {
 
@@ -110,7 +110,10 @@ StatusOfRanks look_at_all(const Transport& transport) {
   for (int rank = 0; rank < transport.size(); ++rank) {
     const bool apart = !line.axis.empty() &&
                        std::find(line.ranks.begin(), line.ranks.end(), rank) == line.ranks.end();
-    status.push_back(apart ? RankStatus{.unheard = true, .apart = true} : transport.look_at(rank));
+    std::optional<RankStatus> one = transport.look_at(rank);
+    // Whose process does not answer keeps all others in the end, whatever line it is of.
+    if (apart && one) one = RankStatus{.unheard = true, .apart = true};
+    status.push_back(one);
   }
   return status;
 }

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "comm/report/rank_text.h"
+#include "comm/core/rank_text.h"
 #include "comm/report/wait_cycle.h"
 #include "comm/schedule/walk.h"
 

@@ -49,13 +49,14 @@ Environment first_of_two() {
           {"MASTER_PORT", std::to_string(::getpid())}};
 }
 
-Outcome outlive_the_other() { return signal_the_other(SIGKILL); }
-Outcome wait_for_a_stopped_one() {  // on a busy machine, too, others take less than three seconds
-  return signal_the_other(SIGSTOP, {"--comm-timeout", "3"});
+Outcome outlive_the_other(const Arguments& more) { return signal_the_other(SIGKILL, more); }
+// On a busy machine, too, others take less than three seconds.
+Outcome wait_for_a_stopped_one(const Arguments& more) {
+  return signal_the_other(SIGSTOP, Arguments{"--comm-timeout", "3"} + more);
 }
 
-Outcome lose_both() {
-  Program program(long_train({"--processes", "2"}));
+Outcome lose_both(const Arguments& more) {
+  Program program(long_train(Arguments{"--processes", "2"} + more));
   EXPECT_TRUE(program.wait_for(kFirstEpoch));
   for (const int signal : {SIGSTOP, SIGKILL}) {  // stopped, neither can tell of the other's death
     for (const pid_t child : children_of(program.pid())) ::kill(child, signal);

@@ -11,12 +11,12 @@ namespace ringlet::testing {
 /// The variables of the first of two processes; the port is this test's own.
 std::map<std::string, std::string> first_of_two();
 
-/// The outcome of process 0 of two, where process 1 is killed while they train.
-Outcome outlive_the_other();
+/// The outcome of process 0 of two, where process 1 is killed while they train. `more`: flags.
+Outcome outlive_the_other(const Arguments& more = {});
 /// The outcome of process 0 of two, where process 1 is stopped while they train.
-Outcome wait_for_a_stopped_one();
+Outcome wait_for_a_stopped_one(const Arguments& more = {});
 /// The outcome of `--processes 2` that loses both processes at once.
-Outcome lose_both();
+Outcome lose_both(const Arguments& more = {});
 /// The outcome of the second of two processes that both claim to be process 0.
 Outcome come_twice_as_first();
 /// The outcome of process 0 of three processes, two of which claim to be process 1.

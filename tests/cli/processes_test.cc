@@ -300,6 +300,75 @@ TEST_P(StoppedRun, EndsSoonAfterItsTimeOut) {
 
 INSTANTIATE_TEST_SUITE_P(Victims, StoppedRun, ::testing::Values(0, 1, 2));
 
+/// Two stages of lenet, one in each of two processes. The number is the one that ends.
+class StagedRun : public ::testing::TestWithParam<int> {
+ protected:
+  static Arguments staged_train(const std::string& replicas, const Arguments& more = {}) {
+    return long_train(Arguments{"--model", "lenet", "--stages", "conv1..pool1,conv2..fc2",
+                                "--processes", "2", "--replicas", replicas} +
+                      more);
+  }
+  /// What the process has.
+  static std::string name_of(int process, int replicas) {
+    const std::string layers = process == 0 ? "stage 0 (conv1 .. pool1)" : "stage 1 (conv2 .. fc2)";
+    const int first = process * replicas;
+    if (replicas == 1) return layers + ", replica 0, rank " + std::to_string(first);
+    return layers + ", replicas 0 and 1, ranks " + std::to_string(first) + " and " +
+           std::to_string(first + 1);
+  }
+  /// The two processes, which train.
+  static std::vector<pid_t> children_in_training(Program& program) {
+    EXPECT_TRUE(program.wait_for("\n    1 "));
+    std::vector<pid_t> children = children_of(program.pid());
+    EXPECT_EQ(children.size(), 2U);
+    return children;
+  }
+};
+
+TEST_P(StagedRun, NamesTheStageOfAProcessThatIsKilled) {
+  for (const int replicas : {1, 2}) {
+    Program program(staged_train(std::to_string(replicas)));
+    const std::vector<pid_t> children = children_in_training(program);
+    const pid_t victim = children.at(static_cast<std::size_t>(GetParam()));
+    ::kill(victim, SIGKILL);
+    EXPECT_TRUE(
+        fails_with(1, program.wait(10),
+                   {"process " + std::to_string(GetParam()) + " (pid " + std::to_string(victim) +
+                    ", " + name_of(GetParam(), replicas) + ") died; "}));
+    EXPECT_TRUE(all_end(children));
+  }
+}
+
+TEST_P(StagedRun, NamesTheStageOfAProcessThatIsStopped) {
+  for (const int replicas : {1, 2}) {
+    Program program(staged_train(std::to_string(replicas), {"--comm-timeout", "2"}));
+    const std::vector<pid_t> children = children_in_training(program);
+    ::kill(children.at(static_cast<std::size_t>(GetParam())), SIGSTOP);
+    // Whoever waits first, along whatever axis.
+    EXPECT_TRUE(fails_with(1, program.wait(),
+                           {name_of(GetParam(), replicas) + " (process " +
+                            std::to_string(GetParam()) + ") " + (replicas == 1 ? "does" : "do") +
+                            " not answer, so its process is stopped or hangs: see ps"}));
+    EXPECT_TRUE(all_end(children));
+  }
+}
+
+/// Whom nobody outlives, names who has started them.
+TEST_P(StagedRun, LosesBothAndTheirParentNamesAStage) {
+  Program program(staged_train("2"));
+  const std::vector<pid_t> children = children_in_training(program);
+  const pid_t first = children.at(static_cast<std::size_t>(GetParam()));
+  for (const pid_t child : children) ::kill(child, SIGSTOP);
+  ::kill(first, SIGKILL);
+  EXPECT_TRUE(
+      fails_with(1, program.wait(30),
+                 {"process " + std::to_string(GetParam()) + " (pid " + std::to_string(first) +
+                  ", " + name_of(GetParam(), 2) + ") was ended by signal 9 (Killed); "}));
+  EXPECT_TRUE(all_end(children));
+}
+
+INSTANTIATE_TEST_SUITE_P(Victims, StagedRun, ::testing::Values(0, 1));
+
 TEST(ProcessesRun, StoppedBeforeAllHaveComeIsMissed) {
   Program program(long_train({"--processes", "3", "--comm-timeout", "2"}));
   const std::vector<pid_t> children = three_children_of(program);

@@ -23,6 +23,7 @@
 #include "comm/communicator.h"
 #include "comm/report/patience.h"
 #include "comm/report/wait_watch.h"
+#include "kernels/memory.h"
 #include "tests/comm/processes.h"
 
 namespace ringlet::comm {
@@ -132,6 +133,48 @@ TEST(Blame, IsWithProcess0WhichNoLongerPassesOnAnswers) {
       0, ProcessTransport::shm, [](auto& all, auto& stream) { all.barrier(stream, "start"); });
   expect_named(0, message);
   EXPECT_TRUE(contains(message, "nothing is known of ranks 0 and ")) << message;
+}
+
+TEST_P(Blame, CallsTheOneThatStoppedWhatItIsCalled) {
+  const std::string run = new_run();
+  StoppedProcess stopped(run, 1, 2, GetParam());
+  const auto group = join(run, 0, 2, GetParam());
+  group->name_ranks([](const std::vector<int>& ranks) {
+    return std::string(ranks.front() == 0 ? "the cellar" : "the tower");
+  });
+  stopped.await();
+  group->transport(0).set_timeout(0.5);
+  const auto device = in_place_device();
+  const Tensor number(*device, {1});
+  try {
+    group->transport(0).receive(device->communication(), 1, number);
+    FAIL() << "nobody sent it";
+  } catch (const TimeoutError& error) {
+    EXPECT_TRUE(std::string_view(error.what())
+                    .starts_with("the tower (process 1) does not answer, so its process is stopped "
+                                 "or hangs: see ps; the cellar waited 0.5 s in an exchange with "
+                                 "rank 1"))
+        << error.what();
+  }
+}
+
+/// Who waits along one axis need not have the stopped process on it.
+TEST(Blame, IsWithAStoppedProcessThatIsOnAnotherAxis) {
+  LocalGroup group(2, {.world_size = 4});  // nobody answers elsewhere
+  Transport& own = group.transport(0);
+  own.set_line({"data", {0, 1}});
+  own.set_timeout(0.3);
+  const auto device = in_place_device();
+  const Tensor number(*device, {1});
+  try {
+    own.receive(device->communication(), 1, number);
+    FAIL() << "nobody sent it";
+  } catch (const TimeoutError& error) {
+    EXPECT_TRUE(std::string_view(error.what())
+                    .starts_with("axis data (ranks 0 and 1): ranks 2 and 3 (process 1) do not "
+                                 "answer, so its process is stopped or hangs: see ps; "))
+        << error.what();
+  }
 }
 
 TEST(Blame, OfAValueThatDoesNotComeIsWithTheOneThatStopped) {

@@ -74,6 +74,8 @@ class FailingTransport final : public Transport {
   }
 
   int exchanges() const { return exchanges_; }
+  /// On the rank's thread.
+  void fail_next() { fails_at_ = exchanges_; }
 
   int mute = -1;  ///< a rank that does not answer
 
@@ -86,6 +88,7 @@ class FailingTransport final : public Transport {
     return inner_.look_at(other);
   }
   PeerAccess* peer_access() override { return peers_.get(); }
+  const RankNames& names() const override { return inner_.names(); }
   int machine_of(int other) const override { return inner_.machine_of(other); }
 
  protected:

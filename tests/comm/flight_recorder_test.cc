@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/hash.h"
-#include "comm/report/rank_text.h"
+#include "comm/core/rank_text.h"
 
 namespace ringlet::comm {
 namespace {

@@ -213,6 +213,24 @@ TEST(Rendezvous, NamesAProcessThatDiesAndProcess0TellsOfIt) {
   }
 }
 
+TEST(Rendezvous, CallsTheRanksOfADeadProcessWhatTheyAreCalled) {
+  RendezvousOptions options = quick_options();
+  options.replicas = 2;
+  options.name_ranks = [](const std::vector<int>& ranks) {
+    return fmt::format("the tower, ranks {}", fmt::join(ranks, "+"));
+  };
+  for (const std::size_t victim : {0U, 1U}) {
+    auto all = joined(2, options);
+    all[victim].reset();
+    const auto cause = cause_within_a_second(*all[1 - victim]);
+    ASSERT_TRUE(cause);
+    const auto rank = static_cast<int>(2 * victim);
+    EXPECT_TRUE(
+        contains(cause->message, fmt::format(", the tower, ranks {}+{}) died; ", rank, rank + 1)))
+        << cause->message;
+  }
+}
+
 TEST(Rendezvous, OfProcess0sDeathOneOfTheOthersTells) {
   auto all = joined(4, quick_options());
   all[0].reset();

@@ -93,6 +93,10 @@ void ReplicaWatch::rethrow() const {
     throw;  // names the ranks itself
   } catch (const RunError&) {
     throw;
+  } catch (const comm::Aborted& aborted) {  // what it follows from may have been lost on a stream
+    const comm::RootCause& cause = aborted.cause();
+    if (group_.size() == 1 || !group_.holds(cause.rank)) throw;
+    throw Error(name_of(cause.rank) + ": " + cause.message, aborted.where());
   } catch (const Error& error) {
     throw Error(name + error.what(), error.where());
   } catch (...) {
@@ -101,7 +105,7 @@ void ReplicaWatch::rethrow() const {
 }
 
 std::string ReplicaWatch::name_of(int rank) const {
-  if (own_name_of_) return own_name_of_(rank);
+  if (group_.names().are_set()) return group_.names().of(rank);
   return fmt::format(
       "replica {} ({})", rank,
       execution_.devices[static_cast<std::size_t>(rank - group_.first_rank())].to_string());

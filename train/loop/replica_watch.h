@@ -10,12 +10,10 @@
 
 #include <condition_variable>
 #include <exception>
-#include <functional>
 #include <mutex>
 #include <optional>
 #include <set>
 #include <string>
-#include <utility>
 
 #include "comm/core/group.h"
 #include "train/recipe/options.h"
@@ -24,11 +22,10 @@ namespace ringlet::train {
 
 class ReplicaWatch {
  public:
-  /// Both outlive the watch. Nobody runs at first. `name_of`: a rank in words; empty: a replica and
-  /// its device.
-  ReplicaWatch(const Execution& execution, comm::Group& group,
-               std::function<std::string(int)> name_of = {})
-      : execution_(execution), group_(group), own_name_of_(std::move(name_of)) {}
+  /// Both outlive the watch. Nobody runs at first. A rank is called what the group calls it, or
+  /// else a replica, with its device.
+  ReplicaWatch(const Execution& execution, comm::Group& group)
+      : execution_(execution), group_(group) {}
 
   /// To be called before the replica's thread is started.
   void started(int rank);
@@ -56,7 +53,6 @@ class ReplicaWatch {
 
   const Execution& execution_;
   comm::Group& group_;
-  std::function<std::string(int)> own_name_of_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::set<int> running_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "comm/core/rank_text.h"
 #include "train/pipeline/balance.h"
 
 namespace ringlet::train {
@@ -112,9 +113,25 @@ std::shared_ptr<const StagesSetup> stages_of(const TrainOptions& options, const 
   return setup;
 }
 
+std::string name_of_ranks(const StagesSetup& stages, const std::vector<int>& ranks, int replicas) {
+  std::string names;
+  for (int stage = 0; stage < stages.count(); ++stage) {
+    std::vector<int> own, own_replicas;
+    for (const int rank : ranks) {
+      if (rank / replicas != stage) continue;
+      own.push_back(rank);
+      own_replicas.push_back(rank % replicas);
+    }
+    if (own.empty()) continue;
+    names += fmt::format("{}{}, {}, {}", names.empty() ? "" : " and ",
+                         nn::in_words(stages.cuts[static_cast<std::size_t>(stage)]),
+                         comm::text_of("replica", own_replicas), comm::text_of(own));
+  }
+  return names;
+}
+
 std::string name_of_rank(const StagesSetup& stages, int rank, int replicas) {
-  const nn::StageCut& cut = stages.cuts.at(static_cast<std::size_t>(rank / replicas));
-  return fmt::format("{}, replica {}, rank {}", nn::in_words(cut), rank % replicas, rank);
+  return name_of_ranks(stages, {rank}, replicas);
 }
 
 }  // namespace ringlet::train

@@ -37,7 +37,10 @@ int replicas_in(int world, const Execution& execution);
 /// ContractError where the model cannot be cut so, and for what stages are not for.
 std::shared_ptr<const StagesSetup> stages_of(const TrainOptions& options, const ReplicaSpec& spec);
 
-/// "stage 1 (layer3 .. fc), replica 0, rank 2", of a rank of the world.
+/// "stage 1 (layer3 .. fc), replicas 0 and 1, ranks 2 and 3", of ranks of the world; behind " and "
+/// those of another stage.
+std::string name_of_ranks(const StagesSetup& stages, const std::vector<int>& ranks, int replicas);
+/// "stage 1 (layer3 .. fc), replica 0, rank 2"
 std::string name_of_rank(const StagesSetup& stages, int rank, int replicas);
 
 }  // namespace ringlet::train

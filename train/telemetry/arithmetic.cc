@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "base/instruction_set.h"
+#include "comm/core/rank_text.h"
 #include "comm/processes/plan_check.h"
-#include "comm/report/rank_text.h"
 #include "kernels/cuda_devices.h"
 #include "kernels/linear.h"
 #include "train/recipe/precision_support.h"

@@ -65,6 +65,7 @@ class BetweenTransport final : public Transport, public CollectiveEngine {
   bool is_held() const override { return engine_->is_inside(); }
   FlightRecorder& recorder() override { return local_.recorder(); }
   std::optional<RankStatus> look_at(int other) const override { return local_.look_at(other); }
+  const RankNames& names() const override { return local_.names(); }
   CollectiveEngine* engine() override { return group_.replicas() == 1 ? this : nullptr; }
   std::string hosts() const override { return group_.hosts(); }
   std::string path() const override {
@@ -339,14 +340,14 @@ void BetweenTransport::fail_with_engine(int peer, const std::string& error) {
   if (group_.await_explanation()) throw Aborted(*group_.root_cause());
   if (world().machines > 1) {
     fail<CommError>(
-        fmt::format("the connection between rank {} and rank {} failed ({}): {}; look at the "
-                    "network between them",
-                    rank(), peer, hosts(), error));
+        fmt::format("the connection between {} and {} failed ({}): {}; look at the network between "
+                    "them",
+                    names().of(rank()), names().of(peer), hosts(), error));
   }
   fail<CommError>(
-      fmt::format("{} failed between rank {} and rank {}: {}; look whether the loopback is "
-                  "blocked, or use --replicas in one process",
-                  engine_->title(), rank(), peer, error));
+      fmt::format("{} failed between {} and {}: {}; look whether the loopback is blocked, or use "
+                  "--replicas in one process",
+                  engine_->title(), names().of(rank()), names().of(peer), error));
 }
 
 template <class Failure>

@@ -57,6 +57,7 @@ class LocalTransport final : public Transport {
     if (!group_.holds(other)) return group_.look_elsewhere_(other, number_);
     return group_.status_of(other, number_);
   }
+  const RankNames& names() const override { return group_.names(); }
   CostModel typical_costs() const override { return memory_costs(size(), group_.processors_); }
   PeerAccess* peer_access() override {
     const bool all_here = group_.replicas() == size() && world().machines == 1;

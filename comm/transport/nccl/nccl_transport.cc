@@ -211,6 +211,7 @@ class NcclTransport final : public Transport, public CollectiveEngine, public Ca
   std::optional<RootCause> root_cause() const override { return host_.root_cause(); }
   FlightRecorder& recorder() override { return host_.recorder(); }
   std::optional<RankStatus> look_at(int other) const override { return host_.look_at(other); }
+  const RankNames& names() const override { return host_.names(); }
   int machine_of(int of) const override { return host_.machine_of(of); }
   std::string hosts() const override { return host_.hosts(); }
   Transport& whole() override { return host_.whole(); }

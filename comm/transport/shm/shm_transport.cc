@@ -61,6 +61,7 @@ class ShmTransport final : public Transport {
   std::optional<RootCause> root_cause() const override { return group_.root_cause(); }
   FlightRecorder& recorder() override { return local_.recorder(); }
   std::optional<RankStatus> look_at(int other) const override { return local_.look_at(other); }
+  const RankNames& names() const override { return local_.names(); }
   CostModel typical_costs() const override { return memory_costs(size(), processors_); }
   PeerAccess* peer_access() override { return world().machines == 1 ? &peers_ : nullptr; }
   int machine_of(int of) const override { return local_.machine_of(of); }

@@ -206,6 +206,18 @@ std::vector<Provocation> provocations_by_flags() {
       {1, [](const Stage&) { return outlive_the_other(); }},
       {1, [](const Stage&) { return wait_for_a_stopped_one(); }},
       {1, [](const Stage&) { return lose_both(); }},
+      {1,
+       [](const Stage&) {
+         return outlive_the_other({"--stages", "2"});
+       }},
+      {1,
+       [](const Stage&) {
+         return wait_for_a_stopped_one({"--stages", "2"});
+       }},
+      {1,
+       [](const Stage&) {
+         return lose_both({"--stages", "2"});
+       }},
       {1, [](const Stage&) { return come_twice_as_first(); }},
       {1, [](const Stage&) { return come_twice_as_second(); }},
       {1, [](const Stage&) { return wait_for_one_that_cannot_begin(); }},

@@ -1,4 +1,4 @@
-#include "comm/report/rank_text.h"
+#include "comm/core/rank_text.h"
 
 #include <algorithm>
 #include <utility>
@@ -19,9 +19,11 @@ std::string listed(const std::vector<int>& numbers) {
 
 }  // namespace
 
-std::string text_of(const std::vector<int>& ranks) {
-  return (ranks.size() == 1 ? "rank " : "ranks ") + listed(ranks);
+std::string text_of(const char* noun, const std::vector<int>& numbers) {
+  return noun + std::string(numbers.size() == 1 ? " " : "s ") + listed(numbers);
 }
+
+std::string text_of(const std::vector<int>& ranks) { return text_of("rank", ranks); }
 
 std::string text_of_processes(const std::vector<int>& processes) {
   return (processes.size() == 1 ? "process " : "processes ") + listed(processes);
@@ -42,6 +44,21 @@ std::string text_of_values(const std::vector<std::string>& value_of_rank) {
     text += text_of(ranks) + (ranks.size() == 1 ? " has " : " have ") + value;
   }
   return text;
+}
+
+void RankNames::set(Words words) {
+  const std::lock_guard lock(mutex_);
+  words_ = std::move(words);
+}
+
+bool RankNames::are_set() const {
+  const std::lock_guard lock(mutex_);
+  return words_ != nullptr;
+}
+
+std::string RankNames::of(const std::vector<int>& ranks) const {
+  const std::lock_guard lock(mutex_);
+  return words_ ? words_(ranks) : text_of(ranks);
 }
 
 }  // namespace ringlet::comm
