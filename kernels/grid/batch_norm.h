@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <type_traits>
 
 #include "kernels/batch_norm.h"
 #include "kernels/elements.h"
@@ -105,8 +107,9 @@ struct NormParameters {
 };
 
 /// Rows [N, C] in which channels lie side by side. A thread has kWidth neighbouring channels of
-/// several rows, so that it asks only once what Body has to know of a channel.
-template <class Body, int kWidth>
+/// several rows, so that it asks only once what Body has to know of a channel. It asks for kAhead
+/// rows before it works on the first, as in ChannelSums.
+template <class Body, int kWidth, int kAhead>
 struct OverChannelRows {
   std::int64_t each = 0;  // rows of a thread
   Divisor columns;        // packs of a row
@@ -118,32 +121,52 @@ struct OverChannelRows {
     typename Body::OfChannel of_channels[kWidth];
     for (int k = 0; k < kWidth; ++k) of_channels[k] = body.channel(column * kWidth + k);
     const std::int64_t end = rows < (group + 1) * each ? rows : (group + 1) * each;
+    std::int64_t row = group * each;
     RINGLET_ROLLED
-    for (std::int64_t row = group * each; row < end; ++row) {
-      body.template write<kWidth, kWidth>(row * columns.divisor() + column, of_channels);
+    for (; row + kAhead <= end; row += kAhead) {
+      write_rows<kAhead>(row * columns.divisor() + column, of_channels);
+    }
+    RINGLET_ROLLED
+    for (; row < end; ++row) write_rows<1>(row * columns.divisor() + column, of_channels);
+  }
+  /// The packs of so many rows, from this one on.
+  template <int kRows>
+  RINGLET_HOST_DEVICE void write_rows(std::int64_t pack,
+                                      const typename Body::OfChannel* of_channels) const {
+    typename Body::template Loaded<kWidth> loaded[kRows];
+    for (int k = 0; k < kRows; ++k) {
+      loaded[k] = body.template read<kWidth>(pack + k * columns.divisor());
+    }
+    for (int k = 0; k < kRows; ++k) {
+      body.template write<kWidth, kWidth>(pack + k * columns.divisor(), of_channels, loaded[k]);
     }
   }
 };
 
+/// A thread has up to sixteen rows, while there are threads enough. Four of them ahead were fastest
+/// on an H200 (rows_of_batch_norm in bench/results/2026-11-27-h200-second.json), but not for a
+/// thread of fewer rows, which has the registers in vain: that one has two.
 template <int kWidth, class Body, class Grid>
 void launch_over_rows(Grid& grid, const char* name, const Shape& shape, const Body& body) {
   constexpr std::int64_t kEnoughThreads = std::int64_t{1} << 17, kMostRows = 16;
   const std::int64_t columns = shape[1] / kWidth;
   const std::int64_t each =
       std::clamp<std::int64_t>(shape[0] * columns / kEnoughThreads, 1, kMostRows);
-  grid.for_each(name, (shape[0] + each - 1) / each * columns,
-                OverChannelRows<Body, kWidth>{each, Divisor(columns), shape[0], body});
+  const auto launch = [&]<int kAhead>(std::integral_constant<int, kAhead>) {
+    const std::int64_t whole = std::max<std::int64_t>(1, each / kAhead * kAhead);
+    grid.for_each(name, (shape[0] + whole - 1) / whole * columns,
+                  OverChannelRows<Body, kWidth, kAhead>{whole, Divisor(columns), shape[0], body});
+  };
+  if (each < 4) return launch(std::integral_constant<int, 2>{});
+  launch(std::integral_constant<int, 4>{});
 }
 
 /// The rows as above or, of planes, packs of pixels.
 template <class Body, class Grid, class... T>
 void launch_normed(Grid& grid, const char* name, const Shape& shape, const Body& body,
                    const T*... data) {
-  constexpr int kWide = Body::kChannels;
   if (pixels_per_channel(shape) > 1) {
     grid.for_each_pack(name, shape.count(), body);
-  } else if (shape[1] % kWide == 0 && takes_packs<kWide>(data...)) {
-    launch_over_rows<kWide>(grid, name, shape, body);
   } else if (shape[1] % kPack == 0 && takes_packs<kPack>(data...)) {
     launch_over_rows<kPack>(grid, name, shape, body);
   } else {
@@ -159,8 +182,7 @@ struct NormForward {
   const T* x;
   const T* residual;  // may be null
   T* y;
-  static constexpr int kPack = kPackOf<T>;
-  static constexpr int kChannels = grid::kPack;  // of a thread over rows: eight want more registers
+  static constexpr int kPack = kPackOf<T>;  // of planes
 
   bool takes_packs() const {
     return pixels.divisor() % kPack == 0 && grid::takes_packs<kPack>(x, y, residual);
@@ -169,21 +191,29 @@ struct NormForward {
   RINGLET_HOST_DEVICE void apply(std::int64_t pack) const {
     const I plane = pixels.quotient(static_cast<I>(kWidth * pack));
     const NormOfChannel c = channel(channels.remainder(plane));
-    write<kWidth, 1>(pack, &c);
+    write<kWidth, 1>(pack, &c, read<kWidth>(pack));
   }
   RINGLET_HOST_DEVICE NormOfChannel channel(std::int64_t c) const { return norm.channel(c); }
+  template <int kWidth>
+  struct Loaded {
+    Pack<float, kWidth> values, added;
+  };
+  template <int kWidth>
+  RINGLET_HOST_DEVICE Loaded<kWidth> read(std::int64_t pack) const {
+    Loaded<kWidth> loaded{load_pack<kWidth>(x, pack), {}};
+    if (residual != nullptr) loaded.added = load_pack<kWidth>(residual, pack);
+    return loaded;
+  }
   /// The pack's elements are of kChannels neighbouring channels.
   template <int kWidth, int kChannels>
-  RINGLET_HOST_DEVICE void write(std::int64_t pack, const NormOfChannel* of_channels) const {
-    auto values = load_pack<kWidth>(x, pack);
+  RINGLET_HOST_DEVICE void write(std::int64_t pack, const NormOfChannel* of_channels,
+                                 const Loaded<kWidth>& loaded) const {
+    auto values = loaded.values;
     for (int i = 0; i < kWidth; ++i) {
       const NormOfChannel& c = of_channels[i % kChannels];
       values[i] = (values[i] - c.mean) * c.gain + c.bias;
     }
-    if (residual != nullptr) {
-      const auto added = load_pack<kWidth>(residual, pack);
-      for (int i = 0; i < kWidth; ++i) values[i] += added[i];
-    }
+    for (int i = 0; i < kWidth && residual != nullptr; ++i) values[i] += loaded.added[i];
     for (int i = 0; i < kWidth && norm.relu; ++i) values[i] = element::relu(values[i]);
     store_pack(y, pack, values);
   }
@@ -251,9 +281,7 @@ struct NormData {
   const float* sums = nullptr;  // null: the statistics are constants
   float beta = 0;
   T* dx;
-  static constexpr int kPack = kPackOf<T>;
-  // Of a thread over rows. With four narrow ones a compiler asks for dy when it has seen x.
-  static constexpr int kChannels = kPackOf<T>;
+  static constexpr int kPack = kPackOf<T>;  // of planes
 
   bool takes_packs() const {
     return pixels.divisor() % kPack == 0 && grid::takes_packs<kPack>(x, dy, dx);
@@ -262,7 +290,17 @@ struct NormData {
   RINGLET_HOST_DEVICE void apply(std::int64_t pack) const {
     const I plane = pixels.quotient(static_cast<I>(kWidth * pack));
     const NormSlope c = channel(channels.remainder(plane));
-    write<kWidth, 1>(pack, &c);
+    write<kWidth, 1>(pack, &c, read<kWidth>(pack));
+  }
+  template <int kWidth>
+  struct Loaded {
+    Pack<float, kWidth> values, gradient, old_values;
+  };
+  template <int kWidth>
+  RINGLET_HOST_DEVICE Loaded<kWidth> read(std::int64_t pack) const {
+    Loaded<kWidth> loaded{load_pack<kWidth>(x, pack), load_pack<kWidth>(dy, pack), {}};
+    if (beta != 0.0F) loaded.old_values = load_pack<kWidth>(static_cast<const T*>(dx), pack);
+    return loaded;
   }
   RINGLET_HOST_DEVICE NormSlope channel(std::int64_t i) const {
     const NormOfChannel c = norm.channel(i);
@@ -271,21 +309,18 @@ struct NormData {
   }
   /// The pack's elements are of kChannels neighbouring channels.
   template <int kWidth, int kChannels>
-  RINGLET_HOST_DEVICE void write(std::int64_t pack, const NormSlope* of_channels) const {
-    const auto values = load_pack<kWidth>(x, pack);
-    auto gradient = load_pack<kWidth>(dy, pack);
+  RINGLET_HOST_DEVICE void write(std::int64_t pack, const NormSlope* of_channels,
+                                 const Loaded<kWidth>& loaded) const {
+    auto gradient = loaded.gradient;
     for (int i = 0; i < kWidth; ++i) {
       const NormSlope& c = of_channels[i % kChannels];
-      const float deviation = values[i] - c.mean;
+      const float deviation = loaded.values[i] - c.mean;
       if (norm.relu) {
         gradient[i] = element::relu_gradient(deviation * c.gain + c.bias, gradient[i]);
       }
       gradient[i] = c.gain * (gradient[i] - (c.shift + deviation * c.slope));
     }
-    if (beta != 0.0F) {
-      const auto old_values = load_pack<kWidth>(static_cast<const T*>(dx), pack);
-      for (int i = 0; i < kWidth; ++i) gradient[i] += beta * old_values[i];
-    }
+    for (int i = 0; i < kWidth && beta != 0.0F; ++i) gradient[i] += beta * loaded.old_values[i];
     store_pack(dx, pack, gradient);
   }
 };
