@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
+#include "kernels/elementwise.h"
+#include "kernels/narrow_floats.h"
 #include "kernels/running_statistics.h"
 #include "tests/kernels/cases.h"
 #include "tests/kernels/harness.h"
@@ -187,6 +191,67 @@ TEST_P(BatchNormTest, Backward) {
         }
       });
     }
+  }
+}
+
+// So many rows that a GPU's threads ask for several at once, and have some left.
+TEST_P(BatchNormTest, OfManyRows) {
+  if (!on_cuda() || layout() != Layout::nhwc) GTEST_SKIP() << "for a GPU's threads over rows";
+  const Shape shape{64, 32, 32, 33};
+  const auto numbers = [&](std::uint32_t seed) {  // that bf16 holds
+    auto values = random_floats(shape.count(), seed);
+    for (float& value : values) value = widen(to_bfloat16(value));
+    return values;
+  };
+  const auto x = numbers(1), dy = numbers(2);
+  auto added = numbers(3);
+  const std::vector<double> ones(32, 1), zeros(32, 0);
+  const auto moments64 = reference::moments_of(shape, to_double(x));
+  auto y64 = reference::batch_norm_forward(shape, moments64, kEpsilon, ones, zeros, to_double(x));
+  for (std::size_t i = 0; i < y64.size(); ++i) {
+    if (std::abs(y64[i] + static_cast<double>(added[i])) < 1e-3) added[i] = 1;  // no rounding away
+    y64[i] += static_cast<double>(added[i]);
+  }
+  y64 = reference::relu_forward(y64);
+  const auto expected = reference::batch_norm_backward(
+      shape, moments64, kEpsilon, ones, to_double(x), reference::relu_backward(y64, to_double(dy)));
+  const auto dx64 = blended(1, x, expected.dx);
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    const double rounding = dtype == DType::f32 ? 4e-6 : 4e-3;
+    run([&](Device& device) {
+      Stream& stream = device.compute();
+      const auto put = [&](const std::vector<float>& values) {
+        Tensor wide = input(device, shape, values);
+        if (dtype == DType::f32) return wide;
+        Tensor narrow(device, shape, dtype, layout());
+        cast(stream, wide, narrow);
+        return narrow;
+      };
+      const auto error_of = [&](const Tensor& found, const std::vector<double>& wanted) {
+        if (dtype == DType::f32) return relative_l2(test::read(stream, found), wanted);
+        const Tensor wide(device, shape, DType::f32, layout());
+        cast(stream, found, wide);
+        return relative_l2(test::read(stream, wide), wanted);
+      };
+      const Tensor in = put(x), residual = put(added), gradient = put(dy);
+      Tensor y = put(dy), dx = put(x), moments(device, {2, 32}), sums(device, {2, 32});
+      BatchNorm norm{
+          .activation = Activation::relu, .count = moments64.count, .x = in, .statistics = moments};
+      batch_norm_moments(stream, in, moments);
+      EXPECT_LE(relative_l2(test::read(stream, moments),
+                            doubles_behind(moments64.mean, moments64.squares)),
+                3e-7);
+      batch_norm_forward(stream, norm, residual, y);
+      EXPECT_LE(error_of(y, y64), rounding);
+      batch_norm_backward_sums(stream, norm, y, gradient, gradient, sums);
+      EXPECT_LE(
+          relative_l2(test::read(stream, sums), doubles_behind(expected.bias, expected.weight)),
+          2e-6);
+      norm.activation = Activation::none;
+      batch_norm_backward_data(stream, norm, gradient, sums, 1, dx);
+      EXPECT_LE(error_of(dx, dx64), rounding);
+      return dx;
+    });
   }
 }
 
