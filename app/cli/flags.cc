@@ -71,7 +71,7 @@ void add_replica_flags(CLI::App& app, RawFlags& flags) {
 }
 
 void add_stage_flags(CLI::App& app, RawFlags& flags) {
-  add_run_flags(app, flags, "Stages", {"stages", "pipeline", "recompute"});
+  add_run_flags(app, flags, "Stages", {"stages", "pipeline", "recompute", "balance"});
 }
 
 void add_process_flag(CLI::App& app, RawFlags& flags) {

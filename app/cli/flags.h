@@ -71,7 +71,7 @@ void add_run_flags(CLI::App& app, RawFlags& flags, const char* group,
                    std::initializer_list<const char*> keys);
 /// Adds --replicas, --device, --devices, --threads, --workers, --layout and --comm-timeout.
 void add_replica_flags(CLI::App& app, RawFlags& flags);
-/// Adds --stages, --pipeline and --recompute.
+/// Adds --stages, --pipeline, --recompute and --balance.
 void add_stage_flags(CLI::App& app, RawFlags& flags);
 /// Adds --processes.
 void add_process_flag(CLI::App& app, RawFlags& flags);

@@ -300,8 +300,8 @@ int run_training(const RawFlags& flags, const CLI::App& command, comm::Group& gr
   for (const auto& half : {data.train, data.test}) half->look_at_samples();
   std::optional<train::SavedState> saved;
   if (former) saved = std::move(former->state);
-  train::RunSetup setup =
-      checked([&] { return train::make_run_setup(options, data, group.size(), std::move(saved)); });
+  train::RunSetup setup = checked(
+      [&] { return train::make_run_setup(options, data, group.size(), std::move(saved), &group); });
   checked([&] { train::require_trainable(setup); });
   checked([&] {
     train::require_room(setup.options, setup.ranks, setup.replica.input.outputs, memory);

@@ -9,8 +9,8 @@
 #include "comm/schedule/play.h"
 #include "comm/schedule/recording.h"
 #include "nn/plan.h"
-#include "train/setup/replica_spec.h"
 #include "train/sync/gradient_sync.h"
+#include "train/task/replica_spec.h"
 
 namespace ringlet::bench {
 

@@ -1,6 +1,7 @@
 // Runs of a model that is cut into stages: the bits are those of one stage with the same replicas
 // and micro-batches, whatever the schedule and the cuts.
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -220,6 +221,111 @@ TEST(CudaStages, OnOneGpuHaveTheBitsOfOneStageThere) {
 
 namespace {
 
+TrainOptions in_two_stages() {
+  return in_stages(with_micro_batches(normed(plain_options(1)), 4), {"2", 2, kOneByOne});
+}
+
+/// Process 0 of two, which keeps what it tells process 1; or process 1, which is told that.
+class Told : public comm::Group {
+ public:
+  Told(int process, std::vector<std::string>& words) : Group(process, 1, 2), words_(words) {}
+  int channels() const override { return 1; }
+  comm::Transport& channel(int, int) override { throw Error("no rank runs"); }
+  void open_channels(int) override {}
+  bool abort(int, const std::string&) noexcept override { return false; }
+  std::string agree(const std::string&, const std::optional<std::string>& mine, double) override {
+    if (mine) words_.push_back(*mine);
+    return words_.at(next_++);
+  }
+  std::shared_ptr<void> share(const std::string&, std::int64_t, double) override { return {}; }
+
+ private:
+  std::vector<std::string>& words_;
+  std::size_t next_ = 0;
+};
+
+std::vector<double> costs_of(const RunSetup& setup) {
+  std::vector<double> costs;
+  for (const StageRow& row : setup.stages->forecast.stages) {
+    costs.insert(costs.end(), {row.forward, row.backward, row.update});
+  }
+  return costs;
+}
+
+}  // namespace
+
+TEST(StagesRun, AreCutByMeasuredCostsOrByPlannedOnes) {
+  TrainOptions options = in_two_stages();
+  const data::Splits data = formula_splits(150);
+  EXPECT_TRUE(make_run_setup(options, data, 2).stages->forecast.measured);
+  options.execution.measures_stages = false;
+  const RunSetup planned = make_run_setup(options, data, 2);
+  EXPECT_FALSE(planned.stages->forecast.measured);
+  CutModel model = make_cut_model(planned.replica);
+  const nn::Stages cuts = balanced_stages(model, plan_costs(model), 2, {.sizes = {8, 8, 8, 8}});
+  EXPECT_EQ(planned.stages->cuts.back().layers, cuts.back().layers);
+  EXPECT_EQ(planned.stages->forecast.stages.front().held, 2);
+  options.execution.recompute = true;
+  const RunSetup again = make_run_setup(options, data, 2);
+  EXPECT_LT(again.stages->forecast.stages.front().bytes(),
+            planned.stages->forecast.stages.front().bytes());
+}
+
+// No two measurements agree to the last bit.
+TEST(StagesRun, AreCutByWhatTheFirstProcessMeasured) {
+  TrainOptions options = in_two_stages();
+  options.execution.in_processes = true;
+  options.execution.devices.resize(1);
+  const data::Splits data = formula_splits(150);
+  std::vector<std::string> words;
+  Told first(0, words), second(1, words);
+  const RunSetup mine = make_run_setup(options, data, 2, {}, &first);
+  const RunSetup theirs = make_run_setup(options, data, 2, {}, &second);
+  EXPECT_TRUE(mine.stages->forecast.measured);
+  EXPECT_EQ(costs_of(theirs), costs_of(mine));
+  EXPECT_FALSE(make_run_setup(options, data, 2).stages->forecast.measured);  // nobody tells it
+}
+
+TEST(StagesRun, MeasureAnOptimizerOfOnesOwn) {
+  TrainOptions options = in_two_stages();
+  auto made = std::make_shared<int>(0);
+  options.make_optimizer = [made](Device& device, const nn::Parameters& parameters,
+                                  const Recipe& recipe) {
+    ++*made;
+    return make_optimizer(device, parameters, recipe);
+  };
+  (void)make_run_setup(options, formula_splits(150), 2);
+  EXPECT_GT(*made, 2);
+}
+
+TEST(StagesRun, AreRefusedWhereOneDoesNotFit) {
+  TrainOptions options = in_two_stages();
+  const auto stages = make_run_setup(options, formula_splits(150), 2).stages;
+  const std::int64_t one = stages->forecast.stages[0].bytes(),
+                     other = stages->forecast.stages[1].bytes();
+  const int largest = one > other ? 0 : 1;
+  require_fit(stages->forecast, {{"cuda:0", one, {0}}, {"cuda:1", other, {1}}});
+  require_fit(stages->forecast, {{"cuda:0", one + other, {1, 0}}});
+  const auto refused = [&](const std::vector<StageRoom>& rooms) {
+    try {
+      require_fit(stages->forecast, rooms);
+    } catch (const ContractError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(refused({{"cuda:0", one, {0}}, {"cuda:1", other - 1, {1}}})
+                .rfind("--stages: stage 1 (" + stages->cuts[1].layers + ") needs ", 0),
+            0U);
+  EXPECT_EQ(refused({{"cuda:0", one + other - 1, {1, 0}}})
+                .rfind(fmt::format("--stages: stage {} ({}) needs ", largest,
+                                   stages->cuts[static_cast<std::size_t>(largest)].layers),
+                       0),
+            0U);
+}
+
+namespace {
+
 std::string error_of(const RunSetup& setup) {
   try {
     (void)train(setup, {});
@@ -233,6 +339,7 @@ std::string error_of(const RunSetup& setup) {
 
 TEST(StagesRun, NamesTheStageThatFails) {
   TrainOptions options = in_stages(normed(plain_options(2)), {"conv1..relu,block..fc", 2, kNaive});
+  options.execution.measures_stages = false;  // that would fail before there are stages
   options.make_optimizer = [](Device& device, const nn::Parameters& parameters,
                               const Recipe& recipe) -> std::unique_ptr<Optimizer> {
     for (const nn::Parameter* parameter : parameters.registry().parameters) {

@@ -44,6 +44,7 @@ StageRow row_of(CutModel& model, const UnitCosts& costs, const nn::StageCut& sta
   row.parameters = bytes.parameters;
   row.pass_bytes = bytes.pass;
   row.standing_bytes = bytes.standing;
+  row.kept_bytes = bytes.kept;
   return row;
 }
 
@@ -91,7 +92,9 @@ nn::Stages balanced_stages(const CutModel& model, const UnitCosts& costs, int st
   BalanceInput input = balance_input(costs, stages, count_of(options));
   input.capacity = options.capacity;
   const Pipeline pipeline = make_pipeline(options.schedule, stages, count_of(options));
-  for (int stage = 0; stage < stages; ++stage) input.held.push_back(pipeline.held(stage));
+  for (int stage = 0; stage < stages; ++stage) {
+    input.held.push_back(options.recompute ? 1 : pipeline.held(stage));
+  }
   return nn::cut_before(model.units, begins_of(costs, balance(input)));
 }
 
@@ -104,9 +107,11 @@ Forecast forecast(CutModel& model, const UnitCosts& costs, const nn::Stages& sta
                 .replicas = options.replicas,
                 .sizes = options.sizes};
   PipelineTimes& times = made.times;
+  times.recompute = options.recompute;
   for (const nn::StageCut& stage : stages) {
     StageRow row = row_of(model, costs, stage);
     row.held = pipeline.held(stage.index);
+    row.recompute = options.recompute;
     row.micro_batches = count_of(options);
     row.device = options.devices.empty() ? "" : options.devices.at(index_of(stage.index));
     row.capacity = options.capacity.empty() ? 0 : options.capacity.at(index_of(stage.index));
@@ -114,6 +119,7 @@ Forecast forecast(CutModel& model, const UnitCosts& costs, const nn::Stages& sta
     times.backward.push_back(row.backward);
     times.sync.push_back(row.update + sum_cost(costs, row, options.replicas));
     times.pass_bytes.push_back(row.pass_bytes);
+    times.kept_bytes.push_back(row.kept_bytes);
     made.stages.push_back(row);
     if (stage.index == 0) continue;
     const auto cut = static_cast<std::size_t>(parts_of(costs, stage).begin - 1);

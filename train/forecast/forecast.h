@@ -32,6 +32,7 @@ struct ForecastOptions {
   int replicas = 1;                      ///< of each stage
   std::vector<std::string> devices{};    ///< [p] in words
   std::vector<std::int64_t> capacity{};  ///< [p] bytes of each device; empty: not known
+  bool recompute = false;                ///< see PipelineTimes
 };
 
 /// Cuts into `stages` by these costs, so that each fits its device. Throws ContractError as

@@ -57,8 +57,13 @@ struct PlannedPart {
   nn::Plan plan;
 };
 
-/// Numbers that the recipe's optimiser keeps for each parameter: asked of one for a single weight.
-int numbers_kept(const Recipe& recipe) {
+std::unique_ptr<Optimizer> optimizer_of(const MakeOptimizer& make, Device& device,
+                                        const nn::Parameters& parameters, const Recipe& recipe) {
+  return make ? make(device, parameters, recipe) : make_optimizer(device, parameters, recipe);
+}
+
+/// Numbers that the optimiser keeps for each parameter: asked of one for a single weight.
+int numbers_kept(const MakeOptimizer& make, const Recipe& recipe) {
   const auto device = open_device({}, {.overlap = false});
   nn::Linear layer(1, 1);
   const nn::Registry registry = nn::register_model(layer);
@@ -68,7 +73,7 @@ int numbers_kept(const Recipe& recipe) {
         return layer.forward(tape, tensors[nn::kImages]);
       });
   const nn::Parameters parameters(*device, registry, plan);
-  const auto optimizer = make_optimizer(*device, parameters, recipe);
+  const auto optimizer = optimizer_of(make, *device, parameters, recipe);
   return static_cast<int>(std::ranges::count_if(
       optimizer->state(), [](const StateArena& arena) { return arena.rows_of < 0; }));
 }
@@ -114,7 +119,7 @@ class MeasuredPart {
       : planned_(model, begin, end),
         device_(device),
         parameters_(device, planned_.registry, planned_.plan),
-        optimizer_(make_optimizer(device, parameters_, model.spec.recipe)),
+        optimizer_(optimizer_of(model.make_optimizer, device, parameters_, model.spec.recipe)),
         activations_(device, planned_.plan.activation_bytes),
         tape_(device, activations_, planned_.registry.parameters),
         fuse_(model.spec.fuse) {
@@ -298,25 +303,32 @@ double seconds_per_byte(Device& device, const UnitCosts& costs) {
 
 }  // namespace
 
-CutModel make_cut_model(const ReplicaSpec& spec) {
+CutModel make_cut_model(const ReplicaSpec& spec, const MakeOptimizer& make_optimizer) {
   const nn::BatchSpec batch = batch_of(spec, spec.max_train_batch);
   const nn::InputSpec input{.shape = batch.tensors.front().shape,
                             .layout = spec.layout,
                             .activations = batch.activations};
   std::unique_ptr<nn::Layer> model = make_model(spec);
   nn::Units units = nn::units_of(*model, nn::register_model(*model), input, spec.fuse);
-  return {spec, input, std::move(model), std::move(units), numbers_kept(spec.recipe)};
+  return {spec,
+          input,
+          std::move(model),
+          std::move(units),
+          make_optimizer,
+          numbers_kept(make_optimizer, spec.recipe)};
 }
 
 StageBytes plan_stage(CutModel& model, int begin, int end) {
   const PlannedPart part(model, begin, end);
   const int arenas = model.spec.gradient_arenas;
-  return {.parameters = part.plan.parameter_count,
-          .standing = standing_bytes(part.plan, arenas, model.numbers_kept),
-          .pass = part.plan.activation_bytes + bytes_into(model, begin),
-          .forward = cost_of(part.plan.forward),
-          .backward = cost_of(part.plan.backward),
-          .update = update_cost(part.plan, model.numbers_kept)};
+  return {
+      .parameters = part.plan.parameter_count,
+      .standing = standing_bytes(part.plan, arenas, model.numbers_kept),
+      .pass = part.plan.activation_bytes + bytes_into(model, begin),
+      .kept = bytes_into(model, begin) + (end < model.units.count() ? bytes_into(model, end) : 0),
+      .forward = cost_of(part.plan.forward),
+      .backward = cost_of(part.plan.backward),
+      .update = update_cost(part.plan, model.numbers_kept)};
 }
 
 UnitCosts plan_costs(CutModel& model) {

@@ -23,7 +23,7 @@
 #include "kernels/device.h"
 #include "nn/stages/stages.h"
 #include "train/pipeline/balance.h"
-#include "train/setup/replica_spec.h"
+#include "train/task/replica_spec.h"
 
 namespace ringlet::train {
 
@@ -34,10 +34,11 @@ struct CutModel {
   nn::InputSpec input;  ///< of such a micro-batch
   std::unique_ptr<nn::Layer> model;
   nn::Units units;
-  int numbers_kept = 0;  ///< by the optimiser, for each parameter
+  MakeOptimizer make_optimizer{};  ///< see TrainOptions
+  int numbers_kept = 0;            ///< by the optimiser, for each parameter
 };
 /// Throws ContractError where the images do not fit the model.
-CutModel make_cut_model(const ReplicaSpec& spec);
+CutModel make_cut_model(const ReplicaSpec& spec, const MakeOptimizer& make_optimizer = {});
 
 struct UnitCosts {
   bool measured = false;
@@ -53,6 +54,7 @@ struct StageBytes {
   std::int64_t parameters = 0;  ///< numbers that are learnt
   std::int64_t standing = 0;    ///< values, gradients, the optimiser's state, statistics
   std::int64_t pass = 0;        ///< what a pass holds: activations, and what came in
+  std::int64_t kept = 0;        ///< of these under --recompute: what came, and what goes back
   double forward = 0;           ///< planned costs of a pass, and of an update
   double backward = 0;
   double update = 0;

@@ -24,7 +24,7 @@
 #include "nn/tape.h"
 #include "train/files/load_model.h"
 #include "train/files/model_info.h"
-#include "train/setup/replica_spec.h"
+#include "train/task/replica_spec.h"
 
 namespace ringlet::train {
 

@@ -15,7 +15,7 @@
 #include "nn/parameters.h"
 #include "nn/plan.h"
 #include "nn/tape.h"
-#include "train/setup/replica_spec.h"
+#include "train/task/replica_spec.h"
 
 namespace ringlet::train {
 

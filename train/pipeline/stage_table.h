@@ -26,10 +26,14 @@ struct StageRow {
   int held = 1;                 ///< passes
   int micro_batches = 1;        ///< of a step
   std::int64_t pass_bytes = 0;  ///< activations of one pass
+  std::int64_t kept_bytes = 0;  ///< what each pass keeps where all share one's activations
+  bool recompute = false;       ///< they share them
   std::int64_t standing_bytes = 0;
   std::int64_t capacity = 0;  ///< of its device; 0: not known
 
-  std::int64_t activation_bytes() const { return held * pass_bytes; }
+  std::int64_t activation_bytes() const {
+    return recompute ? pass_bytes + held * kept_bytes : held * pass_bytes;
+  }
   std::int64_t bytes() const { return standing_bytes + activation_bytes(); }
   bool fits() const { return capacity == 0 || bytes() <= capacity; }
 };

@@ -95,6 +95,8 @@ struct Execution : BucketSpec {
   PipelineSchedule pipeline = PipelineSchedule::one_f_one_b;  ///< of several stages
   /// Of several stages: keep of a pass what its stage took, and run its forward again.
   bool recompute = false;
+  /// What a model's parts cost where it is cut into stages: measured at the start, or planned.
+  bool measures_stages = true;
   comm::Strategies strategies{};  ///< Ringlet's, and those that the program has added
   comm::StrategyTable table{};    ///< for "auto"; empty: what `ringlet tune` measured
   TransportChoice transport = TransportChoice::automatic;  ///< see choose_transport()

@@ -17,6 +17,8 @@
 
 namespace ringlet::train {
 
+struct Forecast;  // train/forecast/forecast.h
+
 /// One optimiser step. Epochs and steps count from 1.
 struct StepReport {
   std::int64_t epoch = 0;
@@ -69,6 +71,7 @@ struct StartReport {
   std::vector<std::int64_t> batch_of_rank{};  ///< samples a step, by replica
   int ranks = 1;                              ///< of the world: of all stages of all replicas
   std::string stages{};                       ///< in words; empty: the model is not cut
+  const Forecast* forecast = nullptr;         ///< of the stages; null: the model is not cut
   std::int64_t steps_per_epoch = 0;
   std::int64_t planned_steps = 0;
   std::int64_t first_step = 0;  ///< steps done before (resumed)

@@ -66,6 +66,10 @@ std::vector<Option<Execution>> execution_options() {
       choice_option("recompute", &Execution::recompute, {{"none", false}, {"stage", true}},
                     {.help = "what a stage keeps of a micro-batch between forward and backward: "
                              "all, or its input alone, to run the forward again"}),
+      choice_option("balance", &Execution::measures_stages,
+                    {{"measured", true}, {"planned", false}},
+                    {.help = "what layers cost where --stages is a number: their times on this "
+                             "device, or the dry run's operations and bytes"}),
       named_option<Execution>(
           "transport", [](const Execution& execution) { return name_of(execution.transport); },
           [](Execution& execution, const std::string& name) {

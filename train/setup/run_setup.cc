@@ -311,6 +311,15 @@ std::int64_t largest_unit(const Partition& partition) {
   return largest;
 }
 
+/// Samples of the first replica's passes in a whole step; an empty one costs nothing.
+std::vector<std::int64_t> first_sizes(const Partition& partition) {
+  std::vector<std::int64_t> sizes;
+  for (std::int64_t unit = 0; unit < partition.units(0); ++unit) {
+    sizes.push_back(partition.unit(0, 0, unit).size());
+  }
+  return sizes;
+}
+
 /// Calls f(sample) for those of a step, in their order.
 template <class F>
 void for_each_sample(const RunSetup& setup, std::int64_t step, F f) {
@@ -324,7 +333,7 @@ void for_each_sample(const RunSetup& setup, std::int64_t step, F f) {
 }  // namespace
 
 RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, int world,
-                        std::optional<SavedState> resumed) {
+                        std::optional<SavedState> resumed, comm::Group* group) {
   const int ranks = replicas_in(world, options.execution);
   const Recipe& recipe = options.recipe;
   require(data.train != nullptr && data.test != nullptr, "make_run_setup",
@@ -405,7 +414,8 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
   setup.replica.gradient_arenas =
       recipe.exact ? ShardTree(static_cast<int>(setup.partition.shards_of(0).size())).arenas() : 1;
   setup.replica.fuse = options.execution.fuse;
-  setup.stages = stages_of(options, setup.replica);
+  setup.stages =
+      stages_of(setup.options, setup.replica, first_sizes(setup.partition), ranks, group);
   setup.loader.max_batch = unit;
   setup.loader.layout = batch_layout(setup.replica.layout);
   setup.options.execution = decided(std::move(setup.options.execution));

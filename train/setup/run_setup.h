@@ -16,8 +16,8 @@
 #include "train/recipe/options.h"
 #include "train/recipe/schedule.h"
 #include "train/setup/pass_size.h"
-#include "train/setup/replica_spec.h"
 #include "train/setup/stages_setup.h"
+#include "train/task/replica_spec.h"
 
 namespace ringlet::train {
 
@@ -59,10 +59,11 @@ struct RunSetup {
 
 /// Checks the options against each other and the data, and works out everything above. What the
 /// execution leaves open is decided here (train/sync/transport_choice.h). `ranks`: of the world, a
-/// multiple of the stages.
+/// multiple of the stages. `group`: the run's processes, for what they find out together (the costs
+/// of a model in stages); all of them call this then.
 /// Throws ContractError or FileError with the remedy.
 RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, int ranks,
-                        std::optional<SavedState> resumed = {});
+                        std::optional<SavedState> resumed = {}, comm::Group* group = nullptr);
 
 /// What the samples of a step weigh together, added in their order; where all count 1, or all 0,
 /// their number.

@@ -4,9 +4,15 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
+#include <nlohmann/json.hpp>
 
+#include "base/memory_limits.h"
+#include "base/stopwatch.h"
 #include "comm/core/rank_text.h"
-#include "train/pipeline/balance.h"
+#include "comm/shared_text.h"
+#include "kernels/device.h"
+#include "train/recipe/precision_support.h"
 
 namespace ringlet::train {
 
@@ -19,13 +25,6 @@ std::optional<int> number_in(const std::string& text) {
   const bool whole = end == text.data() + text.size();
   if (error == std::errc() && whole) return number;
   return {};
-}
-
-nn::InputSpec input_of(const ReplicaSpec& spec) {
-  const nn::ModelInput& input = spec.input;
-  return {.shape = {spec.max_train_batch, input.channels, input.height, input.width},
-          .layout = spec.layout,
-          .activations = activations_of(spec.recipe.precision)};
 }
 
 /// Throws ContractError for runs that stages are not for.
@@ -44,28 +43,91 @@ std::shared_ptr<const StageSpec> stage_spec(const nn::Units& units, const nn::St
   return std::make_shared<const StageSpec>(StageSpec{units, cut});
 }
 
-/// By the dry run: operations, and as many as take as long as moving its bytes.
-double cost_of(const WorkTotals& work) { return work.flops + kFlopsPerByte * work.bytes; }
+DeviceOptions device_options(const Execution& execution) {
+  return {.threads = execution.threads,
+          .overlap = false,
+          .bf16 = bf16_products(execution.emulate_precision),
+          .tf32 = execution.tf32,
+          .deterministic = execution.deterministic};
+}
 
-/// The stages that the planned costs of all parts say, of which no cut may split one.
-nn::Stages balanced(const ReplicaSpec& spec, const nn::Units& units, int stages) {
-  units.require_stages(stages);
-  BalanceInput input{.stages = stages};
-  const nn::Stages parts = nn::cut_before(units, units.begins());
-  const auto task = task_of(spec);
-  for (const nn::StageCut& cut : parts) {
-    ReplicaSpec part = spec;
-    part.stage = stage_spec(units, cut);
-    const auto layer = make_model(part);
-    const nn::Plan plan =
-        nn::plan_training(nn::register_model(*layer), batch_of(part, spec.max_train_batch),
-                          pass_of(part, *task, *layer, true), spec.fuse);
-    input.units.push_back(
-        {.name = cut.layers, .forward = cost_of(plan.forward), .backward = cost_of(plan.backward)});
+/// Of a device that nothing of the run is on yet; 0 of processors, which share the machine's.
+std::int64_t room_on(const Device& device) {
+  if (device.id().kind == DeviceKind::cpu) return 0;
+  return device.free_bytes() - device.scratch_limit();
+}
+
+/// What the first process finds out for all.
+struct Findings {
+  UnitCosts costs;
+  std::int64_t room = 0;  ///< of the run's first device, for all ranks on it; 0: not known
+};
+
+/// About half a second in all.
+UnitCosts measured(CutModel& model, Device& device) {
+  constexpr double kSeconds = .5;
+  const auto parts = static_cast<double>(model.units.begins().size() + 1);
+  return measure_costs(model, device, {.seconds = kSeconds / parts});
+}
+
+Findings find_out(const Execution& execution, CutModel& model, comm::Group* group) {
+  Findings found{plan_costs(model)};
+  const bool told = !execution.in_processes || group != nullptr;
+  const bool measures = execution.measures_stages && told;
+  const bool on_gpus = execution.devices.front().kind != DeviceKind::cpu;
+  if (!measures && !(on_gpus && told)) return found;
+  const auto look = [&] {
+    const auto device = open_device(execution.devices.front(), device_options(execution));
+    std::vector<double> numbers{static_cast<double>(room_on(*device))};
+    if (measures) {
+      const std::vector<double> costs = numbers_of(measured(model, *device));
+      numbers.insert(numbers.end(), costs.begin(), costs.end());
+    }
+    return nlohmann::json(numbers).dump();  // digits enough for each double to come back
+  };
+  const std::string text = execution.in_processes ? comm::from_first(*group, "costs of the layers",
+                                                                     execution.comm_timeout, look)
+                                                  : look();
+  const auto numbers = nlohmann::json::parse(text).get<std::vector<double>>();
+  found.room = static_cast<std::int64_t>(numbers.front());
+  if (measures) {
+    take_numbers(found.costs, std::span(numbers).subspan(1));
+    found.costs.measured = true;
   }
-  std::vector<int> begins;
-  for (const int cut : balance(input)) begins.push_back(parts[static_cast<std::size_t>(cut)].begin);
-  return nn::cut_before(units, begins);
+  return found;
+}
+
+/// The devices of a stage's replicas, as far as they are this process's.
+std::string devices_in_words(const Execution& execution, int stage, int replicas, int first_rank) {
+  const int own = static_cast<int>(execution.devices.size());
+  const int begin = stage * replicas - first_rank, end = begin + replicas;
+  const auto name = [&](int at) {
+    if (at >= 0 && at < own) {
+      return execution.devices[static_cast<std::size_t>(at)].to_string();
+    }
+    return fmt::format("process {}", (first_rank + at) / own);
+  };
+  const std::string first = name(begin), last = name(end - 1);
+  return first == last ? first : first + " .. " + last;
+}
+
+/// The devices of this process, with what they have.
+std::vector<StageRoom> rooms_of(const Execution& execution, int replicas, int first_rank) {
+  std::map<std::string, StageRoom> rooms;
+  for (std::size_t i = 0; i < execution.devices.size(); ++i) {
+    const DeviceId& id = execution.devices[i];
+    const bool on_cpu = id.kind == DeviceKind::cpu;
+    StageRoom& room = rooms[on_cpu ? "" : id.to_string()];
+    if (room.stages.empty() && on_cpu) {
+      room = {"this machine", static_cast<std::int64_t>(usable_memory())};
+    } else if (room.stages.empty()) {
+      room = {id.to_string(), room_on(*open_device(id, device_options(execution)))};
+    }
+    room.stages.push_back((first_rank + static_cast<int>(i)) / replicas);
+  }
+  std::vector<StageRoom> list;
+  for (const auto& [name, room] : rooms) list.push_back(room);
+  return list;
 }
 
 }  // namespace
@@ -87,30 +149,67 @@ int replicas_in(int world, const Execution& execution) {
                   execution.stages, world, stages));
 }
 
-std::shared_ptr<const StagesSetup> stages_of(const TrainOptions& options, const ReplicaSpec& spec) {
-  const std::string& written = options.execution.stages;
-  const int count = stages_in(written);
+std::shared_ptr<const StagesSetup> stages_of(const TrainOptions& options, const ReplicaSpec& spec,
+                                             const std::vector<std::int64_t>& sizes, int replicas,
+                                             comm::Group* group) {
+  const Execution& execution = options.execution;
+  const int count = stages_in(execution.stages);
   if (count == 1) return nullptr;
   check_run(options, spec);
+  CutModel cut = make_cut_model(spec, options.make_optimizer);
+  const auto by_hand =
+      number_in(execution.stages) ? nn::Stages() : nn::parse_stages(execution.stages, cut.units);
+  cut.units.require_stages(count);
   auto setup = std::make_shared<StagesSetup>();
+  const Stopwatch watch;
+  const Findings found = find_out(execution, cut, group);
+  if (found.costs.measured) setup->measured_seconds = watch.seconds();
+
+  const int first_rank = group != nullptr ? group->first_rank() : 0;
+  ForecastOptions how{.schedule = execution.pipeline,
+                      .sizes = sizes,
+                      .replicas = replicas,
+                      .recompute = execution.recompute};
+  if (found.room > 0) {
+    const auto sharing =
+        std::count(execution.devices.begin(), execution.devices.end(), execution.devices.front());
+    how.capacity.assign(static_cast<std::size_t>(count), found.room / sharing);
+  }
+  setup->cuts = by_hand.empty() ? balanced_stages(cut, found.costs, count, how) : by_hand;
+  for (int stage = 0; stage < count; ++stage) {
+    how.devices.push_back(devices_in_words(execution, stage, replicas, first_rank));
+  }
+  setup->forecast = forecast(cut, found.costs, setup->cuts, how);
+  require_fit(setup->forecast, rooms_of(execution, replicas, first_rank));
+
+  for (const nn::StageCut& stage : setup->cuts) {
+    setup->specs.push_back(stage_spec(cut.units, stage));
+  }
   setup->model = make_model(spec);
   setup->registry = nn::register_model(*setup->model);
-  const nn::Units units = nn::units_of(*setup->model, setup->registry, input_of(spec), spec.fuse);
-  setup->cuts =
-      number_in(written) ? balanced(spec, units, count) : nn::parse_stages(written, units);
-  for (const nn::StageCut& cut : setup->cuts) {
-    setup->specs.push_back(stage_spec(units, cut));
-    std::int64_t& parameters = setup->parameters.emplace_back();
-    const auto stage = nn::stage_of(*setup->model, units, cut.begin, cut.end);
-    for (const nn::Parameter* p : nn::register_model(*stage).parameters) {
-      parameters += p->shape.count();
-    }
-  }
-  setup->registry = nn::register_model(*setup->model);  // anew: stages number theirs
   const auto task = task_of(spec);
   setup->plan = nn::plan_training(setup->registry, batch_of(spec, spec.max_train_batch),
                                   pass_of(spec, *task, *setup->model, true), spec.fuse);
   return setup;
+}
+
+void require_fit(const Forecast& forecast, const std::vector<StageRoom>& rooms) {
+  const auto bytes_of = [&](int stage) {
+    return forecast.stages.at(static_cast<std::size_t>(stage)).bytes();
+  };
+  for (const StageRoom& room : rooms) {
+    std::int64_t needed = 0;
+    for (const int stage : room.stages) needed += bytes_of(stage);
+    if (needed <= room.bytes) continue;
+    const int largest = *std::max_element(room.stages.begin(), room.stages.end(),
+                                          [&](int a, int b) { return bytes_of(a) < bytes_of(b); });
+    const StageRow& row = forecast.stages[static_cast<std::size_t>(largest)];
+    throw ContractError(fmt::format(
+        "--stages: stage {} ({}) needs {}, all stages on {} together {}, and it has {}; take more "
+        "stages on more devices, more micro-batches or a smaller batch",
+        row.stage, row.layers, bytes_in_words(row.bytes()), room.device, bytes_in_words(needed),
+        bytes_in_words(room.bytes)));
+  }
 }
 
 std::string name_of_ranks(const StagesSetup& stages, const std::vector<int>& ranks, int replicas) {

@@ -1,15 +1,22 @@
-// The stages of a run's model: which layers each has, by hand or by the model's planned costs.
+// The stages of a run's model: which layers each has, and what comes of that.
+//
+// A number of stages is cut so that the slowest one is fastest (train/forecast), by what the
+// model's parts cost: measured on the run's first device, or planned. Stages that are written by
+// hand are only forecast. Where the world is several processes, the first one measures and tells
+// the others, so that all cut alike. No number that is learnt depends on any of it, and no file.
 #pragma once
 
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "comm/core/group.h"
 #include "nn/layer.h"
 #include "nn/plan.h"
 #include "nn/stages/stages.h"
+#include "train/forecast/forecast.h"
 #include "train/recipe/options.h"
-#include "train/setup/replica_spec.h"
+#include "train/task/replica_spec.h"
 
 namespace ringlet::train {
 
@@ -21,7 +28,8 @@ struct StagesSetup {
   std::unique_ptr<nn::Layer> model;
   nn::Registry registry;
   nn::Plan plan;
-  std::vector<std::int64_t> parameters;  ///< numbers that each stage learns
+  Forecast forecast{};          ///< of a step of the first replica
+  double measured_seconds = 0;  ///< that it took this process to measure the costs
 
   int count() const { return static_cast<int>(cuts.size()); }
 };
@@ -32,10 +40,25 @@ int stages_in(const std::string& stages);
 /// the stages.
 int replicas_in(int world, const Execution& execution);
 
-/// Null: the model is not cut. `spec`: of the whole model. A number of stages is cut so that the
-/// slowest one is fastest, as the model's floating-point operations and bytes say. Throws
-/// ContractError where the model cannot be cut so, and for what stages are not for.
-std::shared_ptr<const StagesSetup> stages_of(const TrainOptions& options, const ReplicaSpec& spec);
+/// Null: the model is not cut. `spec`: of the whole model. `sizes`: samples of the first replica's
+/// passes in a step, the largest first. `replicas`: of each stage. `group`: the processes of the
+/// run; without one, a world of several processes goes by planned costs, as nobody could tell them
+/// what was measured. Measuring takes about half a second, or four passes over the largest
+/// micro-batch where these take longer. Throws ContractError where the model cannot be cut so,
+/// where a stage does not fit its device, and for what stages are not for; OutOfMemoryError where a
+/// part alone does not fit.
+std::shared_ptr<const StagesSetup> stages_of(const TrainOptions& options, const ReplicaSpec& spec,
+                                             const std::vector<std::int64_t>& sizes, int replicas,
+                                             comm::Group* group);
+
+/// What a device of this process has, and the stages that are to run on it.
+struct StageRoom {
+  std::string device;
+  std::int64_t bytes = 0;
+  std::vector<int> stages{};  ///< of each rank that is on it
+};
+/// Throws ContractError naming the stage that needs most of the first device that has too little.
+void require_fit(const Forecast& forecast, const std::vector<StageRoom>& rooms);
 
 /// "stage 1 (layer3 .. fc), replicas 0 and 1, ranks 2 and 3", of ranks of the world; behind " and "
 /// those of another stage.

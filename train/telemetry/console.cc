@@ -8,6 +8,7 @@
 
 #include "base/one_line.h"
 #include "kernels/device.h"
+#include "train/forecast/forecast.h"
 #include "train/sync/transport_choice.h"
 
 namespace ringlet::train {
@@ -161,6 +162,11 @@ void print_sums(std::FILE* out, const SyncPlan& plan, const std::vector<double>&
     fmt::print(out, "          and {} more\n", plan.sums.size() - shown);
 }
 
+void print_stages(std::FILE* out, const Forecast& forecast) {
+  std::istringstream lines(to_text(stage_table(forecast.stages, forecast.measured)));
+  for (std::string line; std::getline(lines, line);) fmt::print(out, "          {}\n", line);
+}
+
 }  // namespace
 
 std::string with_commas(std::int64_t number) {
@@ -216,6 +222,7 @@ void Console::started(const StartReport& report) {
                               devices_in_words(execution), counted(execution.threads, "thread"),
                               name_of(detect_instruction_set()), name_of(report.layout)));
   if (!report.stages.empty()) say("stages", report.stages);
+  if (report.forecast != nullptr) print_stages(out_, *report.forecast);
   if (!report.hosts.empty()) say("machines", on_one_line(report.hosts));
   sync_plan_ = report.sync_plan;
   say("sync", sync_in_words(report) + prediction_in_words(sync_plan_));

@@ -129,6 +129,7 @@ void RunRecord::started(const StartReport& report) {
               {"run", run_of(report, setup_)},
               {"machine", machine_of(setup_.options.execution)}};
   if (!setup_.verification.empty()) record["verification"] = verification_of(setup_);
+  if (report.forecast != nullptr) record["pipeline"] = to_json(*report.forecast);
   if (!report.sync_plan.sums.empty()) record["sync"] = sync_of(report.sync_plan);
   // What a system calls itself need not be UTF-8.
   record_ = record.dump(1, ' ', false, json::error_handler_t::replace) + "\n";

@@ -333,6 +333,9 @@ std::vector<Provocation> provocations_by_flags() {
       usage_of_train({"--stages", "2", "--verify", "a.bin"}),
       usage_of_train({"--recompute", "stage"}),
       usage_of_train({"--stages", "flatten,fc1..fc3", "--model", "mlp"}),
+      usage_of_train({"--stages", "2", "--model", "resnet50", "--optimizer", "adamw", "--replicas",
+                      "512", "--synthetic-train", "512", "--batch-size", "512", "--micro-batches",
+                      "1", "--balance", "planned"}),
       usage({"bench", "train", "--stages", "2", "--why"}),
   };
 }

@@ -1,4 +1,4 @@
-#include "train/setup/replica_spec.h"
+#include "train/task/replica_spec.h"
 
 #include <utility>
 
