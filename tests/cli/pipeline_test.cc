@@ -1,5 +1,6 @@
 // `ringlet pipeline`: its table, its answer, and its file.
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -170,6 +171,60 @@ TEST(Pipeline, ReadsTheTraceOfARun) {
   EXPECT_EQ(step.at("stages").size(), 2U);
   EXPECT_EQ(step.at("micro_batches"), 4);
   EXPECT_EQ(step.at("steps").size(), 4U);
+}
+
+/// The pipeline's action, "send a0 to 1", in which an event of a trace lies.
+std::string action_around(const nlohmann::json& events, const nlohmann::json& event) {
+  for (const nlohmann::json& span : events) {
+    if (span.value("cat", "") != "pipeline" || span.at("pid") != event.at("pid")) continue;
+    const double begin = span.at("ts"), at = event.at("ts");
+    if (begin <= at && at < begin + span.at("dur").get<double>()) return span.at("name");
+  }
+  return "";
+}
+
+/// Of "send g1 to 0, receive a2 from 0" the half that sends, or the one that receives.
+std::string half_of(const std::string& action, const std::string& verb) {
+  const auto begin = action.find(verb);
+  if (begin == std::string::npos) return "";
+  return action.substr(begin, action.find(',', begin) - begin);
+}
+
+// Perfetto draws an arrow from an event "s" to the "f" with the same id, each at the span that it
+// lies in.
+TEST(Pipeline, HasAnArrowForEachMessageInTheTraceOfARun) {
+  const TemporaryDirectory folder;
+  const std::string trace = folder / "trace.json", other = folder / "trace.p1.json",
+                    all = folder / "all.json";
+  ASSERT_TRUE(succeeds(ringlet({"train",       "--model",
+                                "lenet",       "--data",
+                                "synthetic",   "--synthetic-train",
+                                "128",         "--synthetic-test",
+                                "8",           "--batch-size",
+                                "64",          "--stages",
+                                "2",           "--micro-batches",
+                                "4",           "--epochs",
+                                "1",           "--no-out",
+                                "--processes", "2",
+                                "--trace",     trace})));
+  ASSERT_TRUE(succeeds(ringlet({"trace", "merge", trace, other, "--out", all})));
+  const nlohmann::json events = json_or_discarded(read_file(all)).at("traceEvents");
+  std::map<std::string, std::string> sent, received;  // by id
+  for (const nlohmann::json& event : events) {
+    const std::string phase = event.value("ph", "");
+    if (phase != "s" && phase != "f") continue;
+    const bool sends = phase == "s";
+    const std::string half = half_of(action_around(events, event), sends ? "send" : "receive");
+    if (!half.empty()) (sends ? sent : received)[event.at("id")] = half;
+  }
+  EXPECT_EQ(sent.size(), 16U);  // 2 steps of 4 activations and 4 gradients
+  ASSERT_EQ(received.size(), sent.size());
+  for (const auto& [id, action] : sent) {  // "send a0 to 1": "receive a0 from 0"
+    const std::string what = action.substr(5, 2), from = what[0] == 'a' ? "0" : "1";
+    EXPECT_EQ(received[id], "receive " + what + " from " + from) << id << ": " << action;
+  }
+  EXPECT_TRUE(succeeds(ringlet({"pipeline", "--from", all})));
+  EXPECT_TRUE(succeeds(ringlet({"inspect", all})));
 }
 
 // scripts/stills draws them; they are planned, and so alike on any machine.
