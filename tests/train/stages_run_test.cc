@@ -5,15 +5,18 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "nn/layers/linear.h"
 #include "nn/layers/sequential.h"
 #include "nn/layers/stateless.h"
+#include "tests/support/files.h"
 #include "tests/support/gpu.h"
 #include "tests/train/runs.h"
 #include "train/optimizers/optimizer.h"
+#include "train/telemetry/metrics.h"
 
 namespace ringlet::train {
 
@@ -284,6 +287,36 @@ TEST(StagesRun, AreCutByWhatTheFirstProcessMeasured) {
   EXPECT_TRUE(mine.stages->forecast.measured);
   EXPECT_EQ(costs_of(theirs), costs_of(mine));
   EXPECT_FALSE(make_run_setup(options, data, 2).stages->forecast.measured);  // nobody tells it
+}
+
+// By naive one stage works at a time, so that two cannot be busy for more than the epoch.
+TEST(StagesRun, TellTheirBubbleEachEpoch) {
+  const testing::TemporaryDirectory folder;
+  TrainOptions options = in_two_stages();
+  options.recipe.epochs = 2;
+  options.execution.pipeline = kNaive;
+  const RunSetup setup = make_run_setup(options, formula_splits(150), 2);
+  MetricsWriter metrics(folder / "m.jsonl", 0, 3);
+  const Outcome outcome = run(setup, {&metrics});
+  ASSERT_EQ(outcome.epochs.size(), 2U);
+  for (const EpochReport& epoch : outcome.epochs) {
+    ASSERT_TRUE(epoch.stages.has_value());
+    EXPECT_GE(epoch.stages->bubble, .5);
+    EXPECT_LT(epoch.stages->bubble, 1);
+    EXPECT_EQ(epoch.stages->predicted, setup.stages->forecast.step.bubble);
+    EXPECT_GT(epoch.stages->waited, 0);
+    EXPECT_LE(epoch.stages->waited, 1);
+  }
+  const StagesReport& last = *outcome.epochs.back().stages;
+  const std::string text = testing::read_file(folder / "m.jsonl");
+  const nlohmann::json line = nlohmann::json::parse(text.substr(text.rfind("{\"kind\"")));
+  EXPECT_EQ(line.at("bubble"), last.bubble);
+  EXPECT_EQ(line.at("predicted_bubble"), last.predicted);
+  EXPECT_EQ(line.at("waiting_stage"), last.stage);
+  EXPECT_EQ(line.at("waiting_share"), last.waited);
+  EXPECT_EQ(line.at("waiting_for"), last.reason);
+  EXPECT_EQ(line.at("waiting_for_share"), last.of_reason);
+  EXPECT_FALSE(run(plain_options(1), formula_splits(150)).epochs.front().stages.has_value());
 }
 
 TEST(StagesRun, MeasureAnOptimizerOfOnesOwn) {

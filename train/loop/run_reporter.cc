@@ -129,7 +129,7 @@ EndedEpoch RunReporter::end_epoch(const PhaseSeconds& phases) {
 
 void RunReporter::epoch_done(const Progress& progress, const EndedEpoch& ended,
                              const Evaluation& test) {
-  const EpochReport report{
+  EpochReport report{
       .epoch = setup_.partition.epoch_of(progress.step - 1) + 1,
       .step = progress.step,
       .train_loss = unsigned_nan(progress.epoch_loss / static_cast<double>(progress.epoch_samples)),
@@ -139,6 +139,11 @@ void RunReporter::epoch_done(const Progress& progress, const EndedEpoch& ended,
       .samples_per_second = static_cast<double>(ended.samples) / ended.seconds,
       .sync_share = ended.phases.sync / ended.seconds,
       .phases = ended.phases};
+  if (!stage_seconds_.empty() && ended.samples > 0) {
+    report.stages = report_of(stage_seconds_, setup_.stages->count(), ended.seconds,
+                              setup_.stages->forecast.step.bubble);
+  }
+  stage_seconds_.clear();
   for (RunListener* listener : listeners_) listener->epoch_done(report);
 }
 

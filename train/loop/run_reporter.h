@@ -34,6 +34,8 @@ class RunReporter {
   void step_done(std::int64_t step, const StepSums& sums, double lr, const PhaseSeconds& phases);
   /// The epoch's last step is done: what it took. Its clock stops here.
   EndedEpoch end_epoch(const PhaseSeconds& phases);
+  /// What the ranks' threads did in the epoch that has just ended, stage by stage.
+  void stages_took(std::vector<StageSeconds> ranks) { stage_seconds_ = std::move(ranks); }
   void epoch_done(const Progress& progress, const EndedEpoch& ended, const Evaluation& test);
   void verified(const Progress& progress, const std::vector<Verified>& sets, double seconds);
   void saved(const std::string& path);
@@ -44,10 +46,11 @@ class RunReporter {
   std::vector<RunListener*> listeners_;
   bool wants_grad_norm_;
   PhaseSeconds phases_at_epoch_;
-  double data_at_report_ = 0;         // seconds that had been waited for data then
-  Stopwatch report_watch_;            // since the last report of a step
-  Stopwatch epoch_watch_;             // since the first step of the epoch in this process
-  std::int64_t trained_samples_ = 0;  // since then
+  double data_at_report_ = 0;                // seconds that had been waited for data then
+  Stopwatch report_watch_;                   // since the last report of a step
+  Stopwatch epoch_watch_;                    // since the first step of the epoch in this process
+  std::int64_t trained_samples_ = 0;         // since then
+  std::vector<StageSeconds> stage_seconds_;  // of the epoch that ended last; empty: not known
 };
 
 }  // namespace ringlet::train

@@ -264,7 +264,11 @@ RunResult TrainLoop::run() {
   while (goes_on && progress_.step < setup_.last_step) goes_on = step();
   settle();
   const bool in_epoch = progress_.epoch_samples > 0;
-  if (goes_on && in_epoch) goes_on = test(reporter_.end_epoch(step_.phases()));
+  if (goes_on && in_epoch) {
+    const EndedEpoch ended = reporter_.end_epoch(step_.phases());
+    tell_stages();
+    goes_on = test(ended);
+  }
   result_.step = progress_.step;
   result_.finished = goes_on;
   result_.interrupted = !goes_on;
@@ -367,10 +371,35 @@ void TrainLoop::act(const Action& action) {
     step_.backward(backward_of->micro_batch % step_.replica().passes());
   } else if (const auto* move = std::get_if<Move>(&action)) {
     const PhaseTimer timer(step_.phases().sync);  // waiting for another stage
+    const PhaseTimer of_neighbour(waits_of(*move));
     link_->run(*move, samples_);
   } else {
+    const PhaseTimer timer(stage_seconds_.sums);
     step_.finish_gradients();
   }
+}
+
+double& TrainLoop::waits_of(const Move& move) {
+  const int peer = move.in ? move.in->peer : move.out->peer;
+  return peer < ranks_.stage() ? stage_seconds_.before : stage_seconds_.behind;
+}
+
+/// What each rank's thread did in the epoch that has ended. A GPU's does not know.
+void TrainLoop::tell_stages() {
+  if (!ranks_.are_cut()) return;
+  const PhaseSeconds phases = step_.phases().since(phases_told_);
+  phases_told_ = step_.phases();
+  StageSeconds mine = std::exchange(stage_seconds_, {});
+  mine.busy = phases.forward + phases.backward;
+  mine.data = phases.data;
+  const bool knows = device_.compute().in_order_with_host();
+  std::vector<StageSeconds> ranks;
+  for (const std::string& text : ranks_.world.gather_text(
+           device_.communication(), knows ? to_text(mine) : "", "what the stages did")) {
+    if (text.empty()) return;
+    ranks.push_back(stage_seconds_of(text));
+  }
+  reporter_.stages_took(std::move(ranks));
 }
 
 void TrainLoop::forward(std::int64_t unit) {
@@ -476,6 +505,7 @@ void TrainLoop::after_step() {
   if (check) check_replicas();
   const bool last = progress_.step == setup_.last_step;
   if (epoch_end) progress_.untested = reporter_.end_epoch(step_.phases());
+  if (epoch_end) tell_stages();
   progress_.unverified = verifies;
   save_if_due(stop_agreed_ && !last);  // before the test, which takes its time, and may fail
   const bool tested = (!epoch_end || test(*progress_.untested)) && (!verifies || verify());

@@ -99,6 +99,8 @@ class TrainLoop {
   void check_sums(const Pending& step);
   std::string broken_gradient();
   void report_settled();
+  double& waits_of(const Move& move);
+  void tell_stages();
   void after_step();
   bool wants_check(bool epoch_end) const;
   void check_replicas();
@@ -132,6 +134,8 @@ class TrainLoop {
   std::vector<Pending> pending_, settled_;     // the oldest first; a few at most
   std::vector<Rates> rates_;                   // of begin_step()
   double weight_ = 1;                          // of its samples
+  StageSeconds stage_seconds_;                 // waits since tell_stages()
+  PhaseSeconds phases_told_;                   // of that time
   bool stop_agreed_ = false;                   // the wish to stop has reached every rank
   std::exception_ptr failure_;                 // of this rank's samples, a step or more ahead
   std::int64_t checked_step_ = -1;             // the replicas were compared after it

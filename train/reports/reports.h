@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "train/files/phase_seconds.h"
 #include "train/files/state_json.h"
 #include "train/recipe/options.h"
+#include "train/reports/stages_report.h"
 #include "train/sync/gradient_sync.h"
 #include "train/sync/sync_plan.h"
 #include "train/task/evaluation.h"
@@ -48,6 +50,8 @@ struct EpochReport {
   double samples_per_second = 0;
   double sync_share = 0;  ///< part of `seconds` that rank 0's replica spent in synchronisation
   PhaseSeconds phases;    ///< of rank 0's replica; on a GPU, of the thread that launches
+  /// Of a model in stages on processors; nothing where the run began behind the epoch's last step.
+  std::optional<StagesReport> stages{};
 };
 
 /// The model on pairs of pictures, after a step.

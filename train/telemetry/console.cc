@@ -303,6 +303,7 @@ void Console::epoch_done(const EpochReport& report) {
   clear_line();
   fmt::print(out_, "{}", table_.row(report));
   if (!report.told.empty()) say("training", in_words(report.told));
+  if (report.stages) say("stages", in_words(*report.stages));
   if (report.test.without_length > 0 && !told_of_lengths_) {
     told_of_lengths_ = true;
     say("lengths", in_words_of_lengths(report.test));

@@ -153,6 +153,14 @@ void MetricsWriter::epoch_done(const EpochReport& report) {
   for (const Figure& figure : report.told) {
     line.field(("train_" + key_of(figure)).c_str(), figure.value);
   }
+  if (report.stages) {
+    line.field("bubble", report.stages->bubble)
+        .field("predicted_bubble", report.stages->predicted)
+        .field("waiting_stage", std::int64_t{report.stages->stage})
+        .field("waiting_share", report.stages->waited)
+        .field("waiting_for", report.stages->reason)
+        .field("waiting_for_share", report.stages->of_reason);
+  }
   file_.append(line.end());
 }
 

@@ -7,7 +7,9 @@
 //    "samples_per_second":..,"sync_share":..,"data_seconds":..,"forward_seconds":..,
 //    "backward_seconds":..,"sync_seconds":..,"update_seconds":..}
 //
-// What a task tells of training follows, as "train_target_angle" (Task::told_of_training).
+// What a task tells of training follows, as "train_target_angle" (Task::told_of_training), and of a
+// model in stages "bubble", "predicted_bubble", "waiting_stage", "waiting_share", "waiting_for" and
+// "waiting_for_share" (train/reports/stages_report.h).
 //
 // A verification adds a line for each of its sets; "seconds" are those of all of them:
 //

@@ -52,6 +52,7 @@ void EventWriter::epoch_done(const train::EpochReport& report) {
   }
   add_value(event, "epoch/samples_per_second", report.samples_per_second);
   add_value(event, "epoch/sync_share", report.sync_share);
+  if (report.stages) add_value(event, "epoch/bubble", report.stages->bubble);
   file_.add(event);
   file_.flush();
 }

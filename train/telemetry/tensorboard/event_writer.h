@@ -2,7 +2,7 @@
 //
 //   a step    train/loss, train/learning_rate, train/grad_norm, train/samples_per_second
 //   an epoch  epoch/train_loss, epoch/test_loss, epoch/test_accuracy, epoch/samples_per_second,
-//             epoch/sync_share
+//             epoch/sync_share, and epoch/bubble of a model in stages
 //   pairs     verify/SET/accuracy, verify/SET/xnorm
 //
 // What is not finite is left out. The file is complete at the end of each epoch, and of the run.

@@ -1,0 +1,84 @@
+#include "train/reports/stages_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <sstream>
+#include <utility>
+
+#include "base/error.h"
+
+namespace ringlet::train {
+
+namespace {
+
+/// What a stage waited for, and for how long.
+using Wait = std::pair<double, std::string>;
+
+std::vector<Wait> waits_of(const StageSeconds& seconds, int stage) {
+  return {{seconds.before, fmt::format("stage {}", stage - 1)},
+          {seconds.behind, fmt::format("stage {}", stage + 1)},
+          {seconds.data, "samples"},
+          {seconds.sums, "sums"}};
+}
+
+double waited_in(const StageSeconds& seconds) {
+  return seconds.before + seconds.behind + seconds.data + seconds.sums;
+}
+
+}  // namespace
+
+std::string to_text(const StageSeconds& seconds) {
+  return fmt::format("{} {} {} {} {}", seconds.busy, seconds.data, seconds.before, seconds.behind,
+                     seconds.sums);
+}
+
+StageSeconds stage_seconds_of(const std::string& text) {
+  std::istringstream words(text);
+  StageSeconds seconds;
+  words >> seconds.busy >> seconds.data >> seconds.before >> seconds.behind >> seconds.sums;
+  require(!words.fail(), "stage_seconds_of", "the text has five numbers");
+  return seconds;
+}
+
+StagesReport report_of(const std::vector<StageSeconds>& ranks, int stages, double seconds,
+                       double predicted) {
+  require(stages > 0 && !ranks.empty() && std::ssize(ranks) % stages == 0 && seconds > 0,
+          "report_of", "each stage has as many ranks, and the epoch took some time");
+  const int replicas = static_cast<int>(std::ssize(ranks)) / stages;
+  StagesReport report{.predicted = predicted};
+  double busy = 0;
+  for (int stage = 0; stage < stages; ++stage) {
+    StageSeconds mean;
+    for (int replica = 0; replica < replicas; ++replica) {
+      const StageSeconds& own = ranks[static_cast<std::size_t>(stage * replicas + replica)];
+      mean.busy += own.busy / replicas;
+      mean.data += own.data / replicas;
+      mean.before += own.before / replicas;
+      mean.behind += own.behind / replicas;
+      mean.sums += own.sums / replicas;
+    }
+    busy += mean.busy;
+    const double waited = waited_in(mean) / seconds;
+    if (stage > 0 && waited <= report.waited) continue;
+    const std::vector<Wait> waits = waits_of(mean, stage);
+    const Wait& longest = *std::max_element(
+        waits.begin(), waits.end(), [](const Wait& a, const Wait& b) { return a.first < b.first; });
+    report.stage = stage;
+    report.waited = waited;
+    report.reason = longest.second;
+    report.of_reason = longest.first / seconds;
+  }
+  report.bubble = 1 - busy / (seconds * stages);
+  return report;
+}
+
+std::string in_words(const StagesReport& report) {
+  return fmt::format(
+      "bubble {:.0f} % (predicted {:.0f} %), stage {} waited most: {:.0f} % of the time, {:.0f} % "
+      "for {}",
+      100 * report.bubble, 100 * report.predicted, report.stage, 100 * report.waited,
+      100 * report.of_reason, report.reason);
+}
+
+}  // namespace ringlet::train

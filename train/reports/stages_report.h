@@ -1,0 +1,46 @@
+// What the stages of a model did in an epoch: how much of their time was bubble, and who waited.
+//
+// Times are of the ranks' threads, so there are none where a rank has a GPU. The bubble is the part
+// of all ranks' time in which no forward and no backward runs, of the epoch's steps with all that
+// belongs to them: updates, reading of samples, reports.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ringlet::train {
+
+/// Seconds of a rank's thread in an epoch; what is missing up to the epoch's are updates and the
+/// rest.
+struct StageSeconds {
+  double busy = 0;    ///< forwards and backwards
+  double data = 0;    ///< waiting for samples
+  double before = 0;  ///< messages from and to the stage before, with the wait for it
+  double behind = 0;  ///< the same of the next stage
+  double sums = 0;    ///< of gradients and statistics, with the wait for the other ranks
+  bool operator==(const StageSeconds&) const = default;
+};
+
+/// "1.5 0 .25 0 .125", and back. Throws ContractError for another text.
+std::string to_text(const StageSeconds& seconds);
+StageSeconds stage_seconds_of(const std::string& text);
+
+struct StagesReport {
+  double bubble = 0;     ///< measured, 0 to 1
+  double predicted = 0;  ///< the forecast's
+  int stage = 0;         ///< that waited most
+  double waited = 0;     ///< of its time, 0 to 1
+  std::string reason{};  ///< what it waited for most: "stage 0", "samples", "sums"
+  double of_reason = 0;  ///< of its time
+};
+
+/// `ranks`: of each rank, stage by stage, each with as many replicas; a stage's time is the mean of
+/// theirs. `seconds`: the epoch's.
+StagesReport report_of(const std::vector<StageSeconds>& ranks, int stages, double seconds,
+                       double predicted);
+
+/// "bubble 31 % (predicted 27 %), stage 1 waited most: 35 % of the time, 30 % for stage 0"
+std::string in_words(const StagesReport& report);
+
+}  // namespace ringlet::train
