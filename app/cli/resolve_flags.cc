@@ -16,8 +16,8 @@
 #include "train/forecast/forecast.h"
 #include "train/optimizers/optimizer.h"
 #include "train/recipe/recipe_options.h"
+#include "train/recipe/stage_count.h"
 #include "train/setup/run_options.h"
-#include "train/setup/stages_setup.h"
 #include "train/sync/transport_choice.h"
 
 namespace ringlet::app {

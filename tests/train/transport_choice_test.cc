@@ -66,6 +66,14 @@ TEST(TransportChoice, MayBeNcclOnDifferentGpusAlone) {
 TEST(TransportChoice, IsNcclForAGpuEachWhereItCanBeOpened) {
   const TransportChoice expected = comm::nccl_version().empty() ? kLocal : kNccl;
   EXPECT_EQ(choose_transport(execution({"cuda:0", "cuda:1"}, kAuto)), expected);
+  // By what the text means: a model in one stage may name it.
+  Execution named = execution({"cuda:0", "cuda:1"}, kAuto);
+  for (const auto& [stages, choice] :
+       {std::pair{"1", expected}, std::pair{"conv1..fc2", expected}, std::pair{"2", kLocal},
+        std::pair{"conv1,fc1..fc2", kLocal}}) {
+    named.stages = stages;
+    EXPECT_EQ(choose_transport(named), choice) << stages;
+  }
 }
 
 TEST(TransportChoice, FollowsTheUser) {

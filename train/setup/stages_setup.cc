@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -17,15 +16,6 @@
 namespace ringlet::train {
 
 namespace {
-
-/// Nothing where the text is no number.
-std::optional<int> number_in(const std::string& text) {
-  int number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool whole = end == text.data() + text.size();
-  if (error == std::errc() && whole) return number;
-  return {};
-}
 
 /// Throws ContractError for runs that stages are not for.
 void check_run(const TrainOptions& options, const ReplicaSpec& spec) {
@@ -132,23 +122,6 @@ std::vector<StageRoom> rooms_of(const Execution& execution, int replicas, int fi
 
 }  // namespace
 
-int stages_in(const std::string& stages) {
-  const auto number = number_in(stages);
-  if (!number) return static_cast<int>(std::count(stages.begin(), stages.end(), ',')) + 1;
-  if (*number < 1) {
-    throw ContractError("--stages " + stages + ": a model has one stage at least; take 1 or more");
-  }
-  return *number;
-}
-
-int replicas_in(int world, const Execution& execution) {
-  const int stages = stages_in(execution.stages);
-  if (world % stages == 0) return world / stages;
-  throw ContractError(
-      fmt::format("--stages {}: {} devices are no multiple of {} stages; give each stage as many",
-                  execution.stages, world, stages));
-}
-
 std::shared_ptr<const StagesSetup> stages_of(const TrainOptions& options, const ReplicaSpec& spec,
                                              const std::vector<std::int64_t>& sizes, int replicas,
                                              comm::Group* group) {
@@ -158,7 +131,7 @@ std::shared_ptr<const StagesSetup> stages_of(const TrainOptions& options, const 
   check_run(options, spec);
   CutModel cut = make_cut_model(spec, options.make_optimizer);
   const auto by_hand =
-      number_in(execution.stages) ? nn::Stages() : nn::parse_stages(execution.stages, cut.units);
+      is_stage_count(execution.stages) ? nn::Stages() : nn::parse_stages(execution.stages, cut.units);
   cut.units.require_stages(count);
   auto setup = std::make_shared<StagesSetup>();
   const Stopwatch watch;

@@ -16,6 +16,7 @@
 #include "nn/stages/stages.h"
 #include "train/forecast/forecast.h"
 #include "train/recipe/options.h"
+#include "train/recipe/stage_count.h"
 #include "train/task/replica_spec.h"
 
 namespace ringlet::train {
@@ -33,12 +34,6 @@ struct StagesSetup {
 
   int count() const { return static_cast<int>(cuts.size()); }
 };
-
-/// How many stages Execution::stages says. Throws ContractError for a number below 1.
-int stages_in(const std::string& stages);
-/// The replicas of a world of so many ranks. Throws ContractError where these are no multiple of
-/// the stages.
-int replicas_in(int world, const Execution& execution);
 
 /// Null: the model is not cut. `spec`: of the whole model. `sizes`: samples of the first replica's
 /// passes in a step, the largest first. `replicas`: of each stage. `group`: the processes of the

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "comm/all_reduce/needs.h"
 #include "comm/transport/nccl/nccl_transport.h"
+#include "train/recipe/stage_count.h"
 #include "train/sync/tuning.h"
 
 namespace ringlet::train {
@@ -106,7 +107,7 @@ TransportChoice choose_transport(const Execution& execution) {
   }
   if (is_engines) return require_nccl(devices, sync);
   if (in_processes) return TransportChoice::shm;
-  const bool is_cut = execution.stages != Execution().stages;  // NCCL joins no stages so far
+  const bool is_cut = stages_in(execution.stages) > 1;  // NCCL joins no stages so far
   const bool possible =
       devices.size() > 1 && !needs_memory && !is_cut && why_not_nccl(devices).empty();
   return possible && !comm::nccl_version().empty() ? TransportChoice::nccl : TransportChoice::local;

@@ -1,0 +1,46 @@
+#include "train/recipe/stage_count.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <system_error>
+
+#include "base/error.h"
+
+namespace ringlet::train {
+
+namespace {
+
+/// Nothing where the text is no number.
+std::optional<int> number_in(const std::string& text) {
+  int number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool whole = end == text.data() + text.size();
+  if (error == std::errc() && whole) return number;
+  return {};
+}
+
+}  // namespace
+
+bool is_stage_count(const std::string& stages) { return number_in(stages).has_value(); }
+
+int stages_in(const std::string& stages) {
+  const auto number = number_in(stages);
+  if (!number) return static_cast<int>(std::count(stages.begin(), stages.end(), ',')) + 1;
+  if (*number < 1) {
+    throw ContractError("--stages " + stages + ": a model has one stage at least; take 1 or more");
+  }
+  return *number;
+}
+
+int replicas_in(int world, const Execution& execution) {
+  const int stages = stages_in(execution.stages);
+  if (world % stages == 0) return world / stages;
+  throw ContractError(
+      fmt::format("--stages {}: {} devices are no multiple of {} stages; give each stage as many",
+                  execution.stages, world, stages));
+}
+
+}  // namespace ringlet::train
