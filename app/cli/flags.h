@@ -90,6 +90,10 @@ train::TrainOptions resolve(const RawFlags& flags);
 train::TrainOptions resolve(const RawFlags& flags, const train::Recipe& saved,
                             const std::optional<train::ModelInfo>& model);
 
+/// Of a new run of a model in stages: where nobody has said how many micro-batches there are, as
+/// many as suit a step of so many training samples, which may be less than --batch-size.
+void fit_micro_batches(const RawFlags& flags, train::TrainOptions& options, std::int64_t samples);
+
 /// Whether the images of --data NAME are drawn, as many as --synthetic-train and --synthetic-test
 /// say.
 bool is_generated(const std::string& name);

@@ -174,8 +174,10 @@ FlagValues values_of(const train::TrainOptions& options) {
   return values;
 }
 
-/// Of a model in stages, where nobody says how many there are.
-int micro_batches_of(const RawFlags& flags, const train::Recipe& recipe) {
+namespace {
+
+/// Of a model in stages, where nobody says how many there are, in a step of so many samples.
+int micro_batches_of(const RawFlags& flags, const train::Recipe& recipe, std::int64_t samples) {
   const int stages = stages_of(flags);
   const auto devices = std::ssize(devices_of(flags)) * processes_of(flags);
   constexpr int kShards = 8;  // of exact mode
@@ -183,9 +185,14 @@ int micro_batches_of(const RawFlags& flags, const train::Recipe& recipe) {
                              : recipe.shards > 0 ? recipe.shards
                                                  : kShards;
   const DeviceKind kind = devices_of(flags).front().kind;
-  return train::usual_micro_batches(stages, std::max<std::int64_t>(1, recipe.batch_size / parts),
-                                    kind);
+  return train::usual_micro_batches(stages, std::max<std::int64_t>(1, samples / parts), kind);
 }
+
+bool chooses_micro_batches(const RawFlags& flags) {
+  return stages_of(flags) > 1 && !flags.recipe.contains("accumulate");
+}
+
+}  // namespace
 
 train::TrainOptions resolve(const RawFlags& flags) {
   check_stage_devices(flags);
@@ -195,12 +202,18 @@ train::TrainOptions resolve(const RawFlags& flags) {
     train::choose_optimizer(recipe, given_or(flags, "optimizer", recipe.optimizer));
     train::recipe_options().set(recipe, given);
   });
-  if (stages_of(flags) > 1 && given.count("accumulate") == 0) {
-    recipe.accumulate = micro_batches_of(flags, recipe);
+  if (chooses_micro_batches(flags)) {
+    recipe.accumulate = micro_batches_of(flags, recipe, recipe.batch_size);
   }
   require_utf8("--data", "folder's", recipe.data);
   require_utf8("--verify", "file's", recipe.verify);
   return with_recipe(flags, recipe);
+}
+
+void fit_micro_batches(const RawFlags& flags, train::TrainOptions& options, std::int64_t samples) {
+  train::Recipe& recipe = options.recipe;
+  if (!chooses_micro_batches(flags) || samples >= recipe.batch_size) return;
+  recipe.accumulate = micro_batches_of(flags, recipe, samples);
 }
 
 train::TrainOptions resolve(const RawFlags& flags, const train::Recipe& saved,

@@ -210,6 +210,7 @@ int run(const BenchFlags& flags, const CLI::App& command) {
   outputs.writes("--json", flags.json);
   options.recipe.epochs = kManyEpochs;
   const data::Splits data = open_data(flags.train, options);
+  fit_micro_batches(flags.train, options, data.train->size());
   const train::Execution& execution = options.execution;
   const int ranks = static_cast<int>(execution.devices.size());
   train::RunSetup setup = train::make_run_setup(options, data, ranks);

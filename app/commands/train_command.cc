@@ -296,6 +296,7 @@ int run_training(const RawFlags& flags, const CLI::App& command, comm::Group& gr
     checked([&] { train::require_room(options, group.size(), drawn, memory); });  // before names
   }
   const data::Splits data = open_data(flags, options);
+  if (!former) fit_micro_batches(flags, options, data.train->size());
   if (speaks) print_notes(data);
   for (const auto& half : {data.train, data.test}) half->look_at_samples();
   std::optional<train::SavedState> saved;

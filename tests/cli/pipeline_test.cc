@@ -227,6 +227,19 @@ TEST(Pipeline, HasAnArrowForEachMessageInTheTraceOfARun) {
   EXPECT_TRUE(succeeds(ringlet({"inspect", all})));
 }
 
+TEST(TrainInStages, TakesFewerMicroBatchesOfFewSamples) {
+  const Arguments stages{"--stages", "2", "--synthetic-train", "3", "--synthetic-test", "3"};
+  const Outcome outcome = ringlet(quick_train(stages));
+  EXPECT_TRUE(succeeds(outcome));
+  EXPECT_NE(outcome.out.find("2 by 1f1b, 3 micro-batches"), std::string::npos) << outcome.out;
+  // Of three samples one of two replicas has two.
+  const Outcome replicas = ringlet(quick_train(stages + Arguments{"--replicas", "2"}));
+  EXPECT_TRUE(succeeds(replicas));
+  EXPECT_NE(replicas.out.find("2 by 1f1b, 1 micro-batch"), std::string::npos) << replicas.out;
+  EXPECT_TRUE(fails_with(2, ringlet(quick_train(stages + Arguments{"--micro-batches", "4"})),
+                         {"--micro-batches 4 is more than the 3 samples of a step; take less"}));
+}
+
 // scripts/stills draws them; they are planned, and so alike on any machine.
 TEST(Pipeline, DrawsThePicturesOfTheDocumentation) {
   const TemporaryDirectory folder;

@@ -40,7 +40,7 @@ constexpr int kStepsInFlight = 2;  // enough to hide the host's work, few enough
 bool power_of_two(int n) { return n > 0 && std::has_single_bit(static_cast<unsigned>(n)); }
 
 /// Throws ContractError where a step would be cut into more parts than it has samples.
-void require_samples_for(const Recipe& recipe, std::int64_t size) {
+void require_samples_for(const Recipe& recipe, std::int64_t size, bool in_stages) {
   const std::int64_t batch = std::min(recipe.batch_size, size);
   const auto check = [batch](const char* flag, int parts) {
     if (parts <= batch) return;
@@ -48,7 +48,7 @@ void require_samples_for(const Recipe& recipe, std::int64_t size) {
                         std::to_string(batch) + " samples of a step; take less");
   };
   check("--shards", recipe.shards);
-  check("--accumulate", recipe.accumulate);
+  check(in_stages ? "--micro-batches" : "--accumulate", recipe.accumulate);
 }
 
 /// Throws FileError where the state of a run is that of no moment of it.
@@ -342,7 +342,7 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
           "a run has at least one rank, and a device for each of this process");
   check(options, !resumed);
   require_same_fields(*data.train, *data.test);
-  require_samples_for(recipe, data.train->size());
+  require_samples_for(recipe, data.train->size(), stages_in(options.execution.stages) > 1);
   if (!options.make_optimizer) check_optimizer(recipe);
   require(
       recipe.has_margin() || options.files.init_centres.empty(), "--init-centres",
