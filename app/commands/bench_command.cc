@@ -95,7 +95,7 @@ nlohmann::json as_json(const bench::TrainingSpeed& speed, const train::RunSetup&
           {"image_shape", {images.channels(), images.height(), images.width()}},
           {"train_images", images.size()},
           {"device", execution.devices.front().to_string()},
-          {"graph", execution.graph && on_gpu(execution) && setup.ranks == 1},
+          {"graph", execution.graph && on_gpu(execution) && setup.ranks == 1 && !setup.stages},
           {"tf32", execution.tf32},
           {"precision", name_of(setup.options.recipe.precision)},
           {"replicas", setup.ranks},

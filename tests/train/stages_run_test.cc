@@ -222,6 +222,22 @@ TEST(CudaStages, OnOneGpuHaveTheBitsOfOneStageThere) {
   }
 }
 
+TEST(CudaStages, SayThatNoStepIsCaptured) {
+  SKIP_WITHOUT_GPU();
+  struct Start final : RunListener {
+    void started(const StartReport& report) override { why = report.why_no_graph; }
+    std::string why = "nothing";
+  };
+  for (const bool graph : {true, false}) {
+    TrainOptions options = in_stages(plain_options(1), {"2", 2, kOneByOne});
+    for (DeviceId& device : options.execution.devices) device.kind = DeviceKind::cuda;
+    options.execution.graph = graph;
+    Start start;
+    (void)run(options, formula_splits(64), {&start});
+    EXPECT_EQ(start.why, graph ? "since the model is in stages" : "");
+  }
+}
+
 namespace {
 
 TrainOptions in_two_stages() {

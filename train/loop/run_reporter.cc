@@ -40,6 +40,14 @@ std::string stages_in_words(const StagesSetup& stages) {
   return fmt::format("{} by {}; costs {}", stages.count(), in_words(stages.forecast), costs);
 }
 
+/// Why steps are no graphs although that is wished for, as the end of a sentence; else "".
+std::string why_no_graph(const RunSetup& setup, const comm::Transport& world) {
+  const Execution& execution = setup.options.execution;
+  const bool on_gpus = execution.devices.front().kind == DeviceKind::cuda;
+  if (setup.stages && on_gpus && execution.graph) return "since the model is in stages";
+  return world.why_no_captures();
+}
+
 }  // namespace
 
 RunReporter::RunReporter(const RunSetup& setup, std::span<RunListener* const> listeners)
@@ -68,7 +76,7 @@ void RunReporter::started(const Ranks& ranks, const nn::Parameters& parameters,
                      .layout = setup_.replica.layout,
                      .sync = strategies_in_words(communicator, buckets),
                      .sync_plan = plan_sync(communicator, buckets, setup_.options.execution),
-                     .why_no_graph = world.why_no_captures(),
+                     .why_no_graph = why_no_graph(setup_, world),
                      .path = world.path(),
                      .hosts = world.hosts()};
   if (recipe.has_margin()) {

@@ -84,7 +84,7 @@ struct StartReport {
   Layout layout = Layout::nchw;
   std::string sync;
   SyncPlan sync_plan{};
-  std::string why_no_graph{};  ///< Transport::why_no_captures()
+  std::string why_no_graph{};  ///< as Transport::why_no_captures(), or that there are stages
   std::string path{};          ///< Transport::path()
   std::string hosts{};         ///< Transport::hosts()
 };

@@ -45,8 +45,8 @@ std::vector<Option<Execution>> execution_options() {
       option("autotune", &Execution::autotune,
              {.help = "time the library's kernels for each shape and take the fastest"}),
       choice_option("graph", &Execution::graph, {{"on", true}, {"off", false}},
-                    {.help = "with one replica, or over NCCL with one in each process: launch a "
-                             "whole step at once, as a CUDA graph"}),
+                    {.help = "with one replica, or over NCCL with one in each process, and one "
+                             "stage: launch a whole step at once, as a CUDA graph"}),
       option("sync", &Execution::sync,
              {.help = "how gradients are summed",
               .choices = strategy_names,
