@@ -130,8 +130,9 @@ std::shared_ptr<const StagesSetup> stages_of(const TrainOptions& options, const 
   if (count == 1) return nullptr;
   check_run(options, spec);
   CutModel cut = make_cut_model(spec, options.make_optimizer);
-  const auto by_hand =
-      is_stage_count(execution.stages) ? nn::Stages() : nn::parse_stages(execution.stages, cut.units);
+  const auto by_hand = is_stage_count(execution.stages)
+                           ? nn::Stages()
+                           : nn::parse_stages(execution.stages, cut.units);
   cut.units.require_stages(count);
   auto setup = std::make_shared<StagesSetup>();
   const Stopwatch watch;
