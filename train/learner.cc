@@ -4,6 +4,8 @@
 
 #include <exception>
 #include <limits>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -12,6 +14,7 @@
 #include "kernels/elementwise.h"
 #include "kernels/host_copy.h"
 #include "train/loop/diagnose.h"
+#include "train/pipeline/validate.h"
 #include "train/recipe/recipe_options.h"
 #include "train/reports/failure.h"
 #include "train/task/classification.h"
@@ -45,6 +48,9 @@ void check(const MakeModel& make_model, const LearnerOptions& options) {
   require(make_model != nullptr, "Learner",
           "make_model is empty; give a function that makes a model");
   require(options.max_batch >= 1, "Learner", "LearnerOptions::max_batch is at least 1");
+  require(options.micro_batches >= 1, "Learner", "LearnerOptions::micro_batches is at least 1");
+  require(!options.recompute || stages_in(options.stages) > 1, "Learner",
+          "LearnerOptions::recompute is for a model in several stages");
   check_ranges(recipe_of(options), name_of_member, options.make_optimizer != nullptr);
   if (options.task) check_own_task(recipe_of(options), name_of_member);
   require(options.recipe.class_weights == kEqualWeights, "Learner: LearnerRecipe::class_weights",
@@ -65,6 +71,11 @@ void check(const MakeModel& make_model, const LearnerOptions& options) {
   }
 }
 
+/// The first ones are the largest.
+std::int64_t size_of_micro_batch(std::int64_t samples, int micro_batches, int k) {
+  return (samples + micro_batches - 1 - k) / micro_batches;
+}
+
 ReplicaSpec spec_of(DeviceKind device, const MakeModel& make_model, const LearnerOptions& options) {
   check(make_model, options);
   ReplicaSpec spec;
@@ -73,8 +84,46 @@ ReplicaSpec spec_of(DeviceKind device, const MakeModel& make_model, const Learne
   spec.input = options.input;
   spec.fields = options.fields;
   spec.task = options.task;
-  spec.max_train_batch = spec.max_eval_batch = options.max_batch;
+  spec.max_train_batch = size_of_micro_batch(options.max_batch, options.micro_batches, 0);
+  spec.max_eval_batch = options.max_batch;
   require_precision(spec, device, options.emulate_precision);
+  return spec;
+}
+
+/// Null: the model is in one stage.
+std::shared_ptr<const StagesSetup> make_stages(const ReplicaSpec& spec, const Ranks& ranks,
+                                               const LearnerOptions& options) {
+  const int here = ranks.are_cut() ? ranks.stages->size() : 1;
+  require(here == stages_in(options.stages), "Learner",
+          "LearnerOptions::stages are not what the ranks are cut into; give it Execution::stages, "
+          "and run_ranks() for several");
+  TrainOptions run;
+  run.make_optimizer = options.make_optimizer;
+  run.execution.stages = options.stages;
+  run.execution.pipeline = options.pipeline;
+  run.execution.measures_stages = false;  // each rank would find another cut
+  const std::vector<std::int64_t> sizes(static_cast<std::size_t>(options.micro_batches),
+                                        spec.max_train_batch);
+  return stages_of(run, spec, sizes, ranks.replicas.size(), nullptr);
+}
+
+/// Of one stage a forward and a backward by turns.
+Pipeline pipeline_of(const LearnerOptions& options, const Ranks& ranks) {
+  const int stages = stages_in(options.stages);
+  Pipeline pipeline = make_pipeline(stages > 1 ? options.pipeline : PipelineSchedule::naive, stages,
+                                    options.micro_batches);
+  validate(pipeline);
+  require_room_for_messages(pipeline, ranks.stage());
+  if (options.recompute) require_sent_at_once(pipeline, ranks.stage());
+  return pipeline;
+}
+
+ReplicaSpec spec_of_stage(ReplicaSpec spec, const StagesSetup* stages, const Pipeline& pipeline,
+                          int stage, bool recompute) {
+  if (stages == nullptr) return spec;
+  spec.stage = stages->specs.at(static_cast<std::size_t>(stage));
+  spec.passes = pipeline.held(stage);
+  spec.recompute = recompute;
   return spec;
 }
 
@@ -91,7 +140,23 @@ Rehearsal rehearsal_of(const LearnerOptions& options) {
             "LearnerOptions::other_batches are of 1 to max_batch samples");
     batches.push_back(samples);
   }
-  return {.training = batches, .evaluation = batches, .accumulates = true};
+  std::set<std::int64_t> passes;
+  for (const std::int64_t samples : batches) {
+    for (int k = 0; k < options.micro_batches; ++k) {
+      passes.insert(size_of_micro_batch(samples, options.micro_batches, k));
+    }
+  }
+  passes.erase(0);
+  return {.training = {passes.begin(), passes.end()}, .evaluation = batches, .accumulates = true};
+}
+
+/// All ranks cut alike.
+comm::Plan cuts_in_words(const StagesSetup& stages) {
+  comm::Plan entries;
+  for (const nn::StageCut& cut : stages.cuts) {
+    entries.emplace_back(fmt::format("LearnerOptions::stages, stage {}", cut.index), cut.layers);
+  }
+  return entries;
 }
 
 void require_optimizer(const SavedState& saved, const std::string& wanted) {
@@ -114,13 +179,21 @@ void guarded(TrainStep& step, bool& failed, Body body) {
 
 }  // namespace
 
-Learner::Learner(Device& device, comm::Communicator& communicator, const MakeModel& make_model,
+Learner::Learner(Device& device, const Ranks& ranks, const MakeModel& make_model,
                  const LearnerOptions& options)
     : device_(device),
-      communicator_(communicator),
+      ranks_(ranks),
       options_(options),
-      step_(device, communicator, spec_of(device.id().kind, make_model, options),
+      whole_spec_(spec_of(device.id().kind, make_model, options)),
+      stages_(make_stages(whole_spec_, ranks, options)),
+      pipeline_(pipeline_of(options, ranks)),
+      step_(device, ranks,
+            spec_of_stage(whole_spec_, stages_.get(), pipeline_, ranks.stage(), options.recompute),
             step_options(options)),
+      link_(stages_ ? std::make_unique<StageLink>(device, *ranks.stages, step_.replica())
+                    : nullptr),
+      whole_(stages_ ? std::make_unique<StageState>(*stages_, whole_spec_, ranks) : nullptr),
+      samples_(static_cast<std::size_t>(options.micro_batches)),
       images_(device, {options.max_batch, options.input.channels, options.input.height,
                        options.input.width}),
       targets_(device, {options.max_batch}, DType::i32),
@@ -134,18 +207,20 @@ Learner::Learner(Device& device, comm::Communicator& communicator, const MakeMod
   require(!step_.is_sharded(), "Learner",
           "the model has parameters whose rows are cut over ranks, and a learner does not know how "
           "many samples the other ranks' passes have; train it by train::train()");
+  if (stages_) ranks_.world.require_equal(device.communication(), cuts_in_words(*stages_));
   step_.rehearse_together(rehearsal_of(options));
   parameters().initialize(options.seed);
 }
 
 Learner::~Learner() {
-  if (communicator_.size() == 1 || failed_ || std::uncaught_exceptions() > exceptions_) return;
-  const double timeout = communicator_.transport().timeout_seconds();
+  comm::Communicator& world = ranks_.world;
+  if (world.size() == 1 || failed_ || std::uncaught_exceptions() > exceptions_) return;
+  const double timeout = world.transport().timeout_seconds();
   try {
     end_with_the_others();
   } catch (...) {  // another rank's failure, which that rank tells
   }
-  communicator_.transport().set_timeout(timeout);
+  world.transport().set_timeout(timeout);
 }
 
 data::Batch Learner::to_device(const data::Batch& batch) {
@@ -162,14 +237,16 @@ data::Batch Learner::to_device(const data::Batch& batch) {
           "Learner",
           "Batch::images and Batch::targets of a batch with samples point to memory, not to null");
   Stream& compute = device_.compute();
-  if (input.channels > 0) {
+  if (input.channels > 0 && ranks_.stage() == 0) {
     copy_from_host(compute, batch.images,
                    View(there.images, {batch.n, input.channels, input.height, input.width},
                         DType::f32, Layout::nchw));
   }
   if (input.outputs > 0) {
     require_classes({batch.targets, static_cast<std::size_t>(batch.n)}, input.outputs);
-    copy_from_host(compute, batch.targets, View(there.targets, {batch.n}, DType::i32));
+    if (ranks_.is_last()) {
+      copy_from_host(compute, batch.targets, View(there.targets, {batch.n}, DType::i32));
+    }
   }
   for (std::size_t i = 0; i < fields_.size(); ++i) {
     require(batch.fields[i] != nullptr, "Learner",
@@ -178,6 +255,45 @@ data::Batch Learner::to_device(const data::Batch& batch) {
                    View(there.fields[i], {batch.n, fields_[i].shape()[1]}, DType::f32));
   }
   return there;
+}
+
+/// Of a batch on the device.
+data::Batch Learner::micro_batch(const data::Batch& batch, int k) const {
+  std::int64_t begin = 0;
+  for (int i = 0; i < k; ++i) begin += samples_[static_cast<std::size_t>(i)];
+  data::Batch part = batch;
+  part.n = samples_[static_cast<std::size_t>(k)];
+  part.request.begin = batch.request.begin + begin;
+  part.request.end = part.request.begin + part.n;
+  const nn::ModelInput& input = options_.input;
+  part.images += begin * input.channels * input.height * input.width;
+  part.targets += begin;
+  for (std::size_t i = 0; i < fields_.size(); ++i) part.fields[i] += begin * fields_[i].shape()[1];
+  return part;
+}
+
+/// Forwards and backwards of a batch on the device; its gradients stay on this rank.
+void Learner::run_program(const data::Batch& batch, bool last) {
+  const int count = options_.micro_batches, passes = step_.replica().passes();
+  for (int k = 0; k < count; ++k) {
+    samples_[static_cast<std::size_t>(k)] = size_of_micro_batch(batch.n, count, k);
+  }
+  for (const Action& action : pipeline_.programs[static_cast<std::size_t>(ranks_.stage())]) {
+    if (const auto* forward = std::get_if<Forward>(&action)) {
+      const int k = forward->micro_batch;
+      const bool ends = last && k + 1 == count;
+      step_.forward(
+          micro_batch(batch, k),
+          {.first_of_shard = micro_batches_ == 0 && k == 0, .last_of_shard = ends, .last = ends},
+          {}, k % passes);
+    } else if (const auto* backward = std::get_if<Backward>(&action)) {
+      step_.backward(backward->micro_batch % passes);
+    } else if (const auto* move = std::get_if<Move>(&action)) {
+      link_->run(*move, samples_);
+    } else if (last) {
+      step_.finish_gradients();
+    }
+  }
 }
 
 void Learner::add(const data::Batch& batch, std::int64_t world_samples, double world_weight,
@@ -191,14 +307,15 @@ void Learner::add(const data::Batch& batch, std::int64_t world_samples, double w
   world_weight_ = world_weight;
   own_samples_ += batch.n;
   rates.step = steps_;
-  step_.begin(rates, world_samples, own_samples_, false, world_weight);
-  step_.add(to_device(batch),
-            {.first_of_shard = micro_batches_ == 0, .last_of_shard = last, .last = last});
+  step_.begin(rates, world_samples, ranks_.is_last() ? own_samples_ : 0, false, world_weight);
+  run_program(to_device(batch), last);
   ++micro_batches_;
 }
 
 void Learner::accumulate(const data::Batch& batch, std::int64_t world_samples,
                          double world_weight) {
+  require(!stages_, "Learner::accumulate",
+          "is for a model in one stage; LearnerOptions::micro_batches are those of a step");
   guarded(step_, failed_, [&] { add(batch, world_samples, world_weight, {}, false); });
 }
 
@@ -207,7 +324,6 @@ double Learner::step(const data::Batch& batch, std::int64_t world_samples, const
   StepSums sums;
   guarded(step_, failed_, [&] {
     add(batch, world_samples, world_weight, rates, true);
-    step_.finish_gradients();
     step_.send_sums();
     sums = step_.take_sums();
     make_step(sums, world_samples);
@@ -245,20 +361,19 @@ void Learner::end_with_the_others() {
   drain(device_.compute());  // the time-out is not to change under a collective
   drain(device_.communication());
   // The others may still be at work that takes any time; should they fail, this rank hears of it.
-  communicator_.transport().set_timeout(std::numeric_limits<double>::infinity());
+  ranks_.world.transport().set_timeout(std::numeric_limits<double>::infinity());
   step_.begin({}, 1, 0, true);
-  step_.add(to_device({}), {});
-  step_.finish_gradients();
+  run_program(to_device({}), true);
   step_.send_sums();
   const int ended = step_.take_sums().stop_wishes;
-  if (ended < communicator_.size()) {  // the others go on: each must know of all
-    communicator_.gather_text(device_.communication(), std::to_string(steps_), "steps made");
+  if (ended < ranks_.world.size()) {  // the others go on: each must know of all
+    ranks_.world.gather_text(device_.communication(), std::to_string(steps_), "steps made");
   }
 }
 
 void Learner::throw_unequal_steps() {
-  const auto steps = communicator_.gather_text(device_.communication(),
-                                               fmt::format("{} or more", steps_ + 1), "steps made");
+  const auto steps = ranks_.world.gather_text(device_.communication(),
+                                              fmt::format("{} or more", steps_ + 1), "steps made");
   throw ContractError(fmt::format(
       "Learner::step: the ranks make unequal numbers of steps: {}; give every rank the same number "
       "(a batch may be empty)",
@@ -269,7 +384,14 @@ Evaluation Learner::evaluate(const data::Batch& batch) {
   require(batch.n > 0, "Learner::evaluate", "the batch has no samples");
   const Task& task = step_.replica().task();
   fill(device_.compute(), 0, numbers_);
-  step_.replica().evaluate(to_device(batch), loss_, numbers_);
+  const data::Batch there = to_device(batch);
+  if (link_) link_->receive(batch.n);
+  if (ranks_.is_last()) {
+    step_.replica().evaluate(there, loss_, numbers_);
+  } else {
+    step_.replica().evaluate_and_hand_on(there);
+  }
+  if (link_) tell_all_stages();
   const auto count = static_cast<std::size_t>(numbers_.shape().count());
   std::vector<float> sums(count);
   std::vector<std::int32_t> counts(count);
@@ -286,11 +408,25 @@ std::int64_t Learner::count_right(const data::Batch& batch) {
   return batch.n == 0 ? 0 : evaluate(batch).right;
 }
 
+/// What the last stage has measured.
+void Learner::tell_all_stages() {
+  link_->send();
+  device_.compute().synchronize();
+  Stream& stream = device_.communication();
+  const int last = ranks_.stages->size() - 1;
+  ranks_.stages->broadcast(stream, last, loss_, "loss of a batch");
+  const View numbers(numbers_.view().address(), numbers_.shape());  // of four bytes each
+  ranks_.stages->broadcast(stream, last, numbers, "what is measured of a batch");
+  stream.synchronize();
+}
+
 void Learner::save(const std::filesystem::path& out) {
   require_between_steps("Learner::save");
-  if (communicator_.rank() != 0) return;
-  const nn::Registry& registry = parameters().registry();
-  const HostState state = step_.download_state();
+  const bool writes = ranks_.world.rank() == 0;
+  if (!writes && !whole_) return;
+  const nn::Registry& registry = whole_ ? whole_->registry() : parameters().registry();
+  const HostState state = whole_ ? whole_->collect(step_) : step_.download_state();
+  if (!writes) return;
   require_finite(state, registry, steps_);
   save_state(out, registry, state, ModelInfo{.task = step_.replica().task().name()},
              recipe_of(options_), {.step = steps_}, 0);
@@ -300,16 +436,19 @@ void Learner::resume(const std::filesystem::path& out) {
   require_between_steps("Learner::resume");
   guarded(step_, failed_, [&] {
     std::string steps;
-    if (communicator_.rank() == 0) {
+    std::optional<HostState> read;
+    if (ranks_.world.rank() == 0) {
       const SavedState saved = read_state(out);
       require_optimizer(saved, options_.recipe.optimizer);
-      step_.upload_state(
-          load_state(saved, parameters().registry(), specs_of(step_.optimizer().state())));
+      const nn::Registry& registry = whole_ ? whole_->registry() : parameters().registry();
+      read = load_state(saved, registry, specs_of(step_.optimizer().state()));
       steps = std::to_string(saved.progress.step);
+      if (!whole_) step_.upload_state(*read);
     }
+    if (whole_) whole_->hand_out(step_, read ? &*read : nullptr);
     step_.broadcast_state();
     steps_ = std::stoll(
-        communicator_.gather_text(device_.communication(), steps, "steps of the state").front());
+        ranks_.world.gather_text(device_.communication(), steps, "steps of the state").front());
   });
 }
 

@@ -13,6 +13,17 @@
 // Every rank makes the same number of steps, with the same rates, on its own samples. Learners end
 // together: the destructor waits until all ranks have come to it, and a rank that makes one more
 // step instead gets an error that names who made how many.
+//
+// A model in stages (nn/stages/stages.h) has a rank for each stage of each replica:
+//
+//   execution.devices = four; execution.stages = "encoder,decoder";
+//   run_ranks(group, execution, [&](Device& device, const Ranks& ranks) {
+//     Learner learner(device, ranks, make_my_model,
+//                     {.input = ..., .micro_batches = 4, .stages = execution.stages});
+//     ...
+//
+// There all stages of a replica are given the same batches. The numbers that are learnt are those
+// of one stage with as many micro-batches.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +35,14 @@
 #include "comm/communicator.h"
 #include "data/loader.h"
 #include "kernels/memory.h"
+#include "train/loop/ranks.h"
+#include "train/loop/stage_link.h"
+#include "train/loop/stage_state.h"
 #include "train/loop/train_step.h"
+#include "train/pipeline/program.h"
+#include "train/pipeline/schedules.h"
 #include "train/recipe/schedule.h"
+#include "train/setup/stages_setup.h"
 
 namespace ringlet::train {
 
@@ -47,6 +64,12 @@ struct LearnerOptions {
   BucketSpec buckets{};            ///< in which gradients are summed
   bool emulate_precision = false;  ///< see Execution
   MakeOptimizer make_optimizer{};  ///< one of one's own; recipe.optimizer is then only its name
+  int micro_batches = 1;           ///< that step() cuts its batch into
+  /// What the ranks' world is cut into, as Execution::stages has it: by names of layers, or a
+  /// number, which is cut by planned costs.
+  std::string stages = "1";
+  PipelineSchedule pipeline = PipelineSchedule::one_f_one_b;  ///< see Execution
+  bool recompute = false;                                     ///< the same
 };
 
 class Learner {
@@ -58,6 +81,11 @@ class Learner {
   /// for options beyond their ranges, and for what nn::plan_training() finds in the model;
   /// OutOfMemoryError for a batch that no memory holds.
   Learner(Device& device, comm::Communicator& communicator, const MakeModel& make_model,
+          const LearnerOptions& options)
+      : Learner(device, ranks_of(communicator), make_model, options) {}
+  /// Of a model in stages, of which this rank runs `ranks.stage()`. Throws ContractError as well
+  /// where the model cannot be cut so, and where `ranks` have another number of stages.
+  Learner(Device& device, const Ranks& ranks, const MakeModel& make_model,
           const LearnerOptions& options);
   /// Collective, but not where an exception ends the learner.
   ~Learner();
@@ -81,13 +109,15 @@ class Learner {
   /// Forward and backward only: the gradients, and the loss, are added to those of the following
   /// step(), which gets the last micro-batch. `world_samples`: of all micro-batches of that step on
   /// all ranks, as step() is told; so is `world_weight`. This rank alone; ranks may cut their
-  /// samples into different numbers of micro-batches.
+  /// samples into different numbers of micro-batches. For a model in one stage: with several,
+  /// LearnerOptions::micro_batches are those of a step.
   void accumulate(const data::Batch& batch, std::int64_t world_samples, double world_weight = 0);
 
-  /// The mean loss of `batch`, and what the task says of it. This rank alone. Throws ContractError
-  /// for an empty one.
+  /// The mean loss of `batch`, and what the task says of it. This rank alone; in stages, all of a
+  /// replica call it with the same batch, and are told the same. Throws ContractError for an empty
+  /// one.
   Evaluation evaluate(const data::Batch& batch);
-  /// How many samples of `batch` the model classifies rightly. This rank alone.
+  /// How many samples of `batch` the model classifies rightly. As evaluate().
   std::int64_t count_right(const data::Batch& batch);
 
   /// Whether the last step() was skipped, which precision f16 may do.
@@ -97,7 +127,8 @@ class Learner {
   std::int64_t steps() const { return steps_; }
 
   /// Writes weights, the optimiser's state and the number of steps to OUT/state, as one
-  /// (train/files/state.h). Rank 0 writes, on the others nothing happens. Throws FileError, and
+  /// (train/files/state.h). Rank 0 writes, on the others nothing happens; in stages all call it,
+  /// and the state is that of the whole model, for any number of stages. Throws FileError, and
   /// Error where numbers are not finite; the former state then stays. Not between accumulate() and
   /// step().
   void save(const std::filesystem::path& out);
@@ -109,22 +140,31 @@ class Learner {
 
  private:
   data::Batch to_device(const data::Batch& batch);
+  data::Batch micro_batch(const data::Batch& batch, int k) const;
   void add(const data::Batch& batch, std::int64_t world_samples, double world_weight, Rates rates,
            bool last);
+  void run_program(const data::Batch& batch, bool last);
+  void tell_all_stages();
   void make_step(const StepSums& sums, std::int64_t world_samples);
   void require_between_steps(const char* what) const;
   [[noreturn]] void throw_unequal_steps();
   void end_with_the_others();
 
   Device& device_;
-  comm::Communicator& communicator_;
+  Ranks ranks_;
   LearnerOptions options_;
+  ReplicaSpec whole_spec_;                     // of the whole model
+  std::shared_ptr<const StagesSetup> stages_;  // null: the model is in one
+  Pipeline pipeline_;
   TrainStep step_;
-  Tensor images_;               // f32 [max_batch, C, H, W]
-  Tensor targets_;              // i32 [max_batch]
-  std::vector<Tensor> fields_;  // f32 [max_batch, numbers]
-  Tensor loss_;                 // f32 [1]
-  Tensor numbers_;              // of the task's metric
+  std::unique_ptr<StageLink> link_;    // null as well
+  std::unique_ptr<StageState> whole_;  // the same
+  std::vector<std::int64_t> samples_;  // of the micro-batches of a batch
+  Tensor images_;                      // f32 [max_batch, C, H, W]
+  Tensor targets_;                     // i32 [max_batch]
+  std::vector<Tensor> fields_;         // f32 [max_batch, numbers]
+  Tensor loss_;                        // f32 [1]
+  Tensor numbers_;                     // of the task's metric
   std::int64_t steps_ = 0;
   int micro_batches_ = 0;           // of the step under way, so far
   std::int64_t own_samples_ = 0;    // theirs

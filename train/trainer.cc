@@ -82,6 +82,11 @@ void run_replicas(comm::Group& group, const Execution& execution, const ReplicaB
   run_ranks(group, execution, on_replicas, trace);
 }
 
+void run_ranks(const Execution& execution, const RankBody& body, TraceWriter* trace) {
+  comm::LocalGroup group = threads_of(execution);
+  run_ranks(group, decided(execution), body, trace);
+}
+
 void run_ranks(comm::Group& group, const Execution& execution, const RankBody& body,
                TraceWriter* trace) {
   require_meant_for(group, execution);

@@ -45,6 +45,8 @@ using RankBody = std::function<void(Device& device, const Ranks& ranks)>;
 /// (Group::name_ranks()), or else "replica 1 (cpu)".
 void run_ranks(comm::Group& group, const Execution& execution, const RankBody& body,
                TraceWriter* trace = nullptr);
+/// The same with threads_of(execution), which are the world.
+void run_ranks(const Execution& execution, const RankBody& body, TraceWriter* trace = nullptr);
 /// What messages of the run call the group's ranks: train() does it.
 void name_ranks(comm::Group& group, const RunSetup& setup);
 

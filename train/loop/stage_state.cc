@@ -114,14 +114,14 @@ struct StageState::Part {
   }
 };
 
-StageState::StageState(const RunSetup& setup, const Ranks& ranks)
-    : setup_(setup), ranks_(ranks), host_(open_device({}, {.threads = 1, .overlap = false})) {
+StageState::StageState(const StagesSetup& stages, const ReplicaSpec& spec, const Ranks& ranks)
+    : stages_(stages), ranks_(ranks), host_(open_device({}, {.threads = 1, .overlap = false})) {
   const nn::Registry& whole = registry();
-  for (const auto& stage : setup.stages->specs) {
-    ReplicaSpec spec = setup.replica;
-    spec.stage = stage;
+  for (const auto& stage : stages.specs) {
+    ReplicaSpec of_stage = spec;
+    of_stage.stage = stage;
     Part& part = parts_.emplace_back();
-    part.stage = make_model(spec);
+    part.stage = make_model(of_stage);
     part.registry = nn::register_model(*part.stage);
     part.parameters = places_of(part.registry.parameters, whole.parameters);
     part.buffers = places_of(part.registry.buffers, whole.buffers);
@@ -131,7 +131,7 @@ StageState::StageState(const RunSetup& setup, const Ranks& ranks)
 
 StageState::~StageState() = default;
 
-const nn::Registry& StageState::registry() const { return setup_.stages->registry; }
+const nn::Registry& StageState::registry() const { return stages_.registry; }
 
 /// The length goes first.
 void StageState::exchange(int to, std::vector<float>* out, int from, std::vector<float>* in) {

@@ -14,14 +14,14 @@
 #include "train/files/state.h"
 #include "train/loop/ranks.h"
 #include "train/loop/train_step.h"
-#include "train/setup/run_setup.h"
+#include "train/setup/stages_setup.h"
 
 namespace ringlet::train {
 
 class StageState {
  public:
-  /// `setup.stages` are there. All outlive this.
-  StageState(const RunSetup& setup, const Ranks& ranks);
+  /// `spec`: of the whole model. `stages` outlive this, and so does what `ranks` are of.
+  StageState(const StagesSetup& stages, const ReplicaSpec& spec, const Ranks& ranks);
   ~StageState();
 
   /// The whole model's, its parameters without memory.
@@ -37,7 +37,7 @@ class StageState {
   struct Part;  // a stage
   void exchange(int to, std::vector<float>* out, int from, std::vector<float>* in);
 
-  const RunSetup& setup_;
+  const StagesSetup& stages_;
   Ranks ranks_;
   std::unique_ptr<Device> host_;
   std::vector<Part> parts_;  // of all stages

@@ -140,7 +140,8 @@ TrainLoop::TrainLoop(const RunSetup& setup, Device& device, const Ranks& ranks,
             step_options(setup, communicator_.rank(), reporter_.wants_grad_norm())),
       link_(ranks.are_cut() ? std::make_unique<StageLink>(device, *ranks.stages, step_.replica())
                             : nullptr),
-      whole_(ranks.are_cut() ? std::make_unique<StageState>(setup, ranks) : nullptr),
+      whole_(ranks.are_cut() ? std::make_unique<StageState>(*setup.stages, setup.replica, ranks)
+                             : nullptr),
       evaluator_(step_.replica(), ranks, setup.data.test, setup.loader, setup.evaluation_batch,
                  step_.axis(), link_.get()),
       verifier_(step_.replica(), communicator_, setup),
