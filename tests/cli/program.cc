@@ -58,6 +58,12 @@ void limit(decltype(RLIMIT_AS) resource, long most) {
   for (const int signal : {SIGINT, SIGHUP, SIGQUIT}) std::signal(signal, SIG_DFL);
   limit(RLIMIT_FSIZE, options.file_size_limit);
   limit(RLIMIT_AS, options.address_space_limit);
+  // Else OpenBLAS starts a thread before main(). While that makes itself an arena, which takes 128
+  // MiB of addresses for a moment, CUDA's runtime registers kernels, and dies of a malloc that
+  // fails.
+  if (options.address_space_limit >= 0) {
+    ::setenv("OPENBLAS_NUM_THREADS", "1", 1);  // NOLINT(concurrency-mt-unsafe): one thread
+  }
   std::vector<char*> argv{program.data()};
   Arguments copies = arguments;
   for (std::string& argument : copies) argv.push_back(argument.data());
