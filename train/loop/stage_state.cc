@@ -168,12 +168,12 @@ HostState StageState::collect(TrainStep& step) {
   for (const HostArena& arena : own.optimizer) whole.optimizer.emplace_back(arena, whole.values);
   whole.loss_scale = own.loss_scale;
   for (std::size_t from = 0; from < parts_.size(); ++from) {
-    HostState part = from == 0 ? std::move(own) : parts_[from].empty(whole);
     if (from > 0) {
+      own = parts_[from].empty(whole);
       exchange(comm::kNobody, nullptr, static_cast<int>(from), &floats);
-      pack(part, floats, true);
+      pack(own, floats, true);
     }
-    parts_[from].for_each(whole, part, [](auto& all, auto& mine) { all = std::move(mine); });
+    parts_[from].for_each(whole, own, [](auto& all, auto& mine) { all = std::move(mine); });
   }
   return whole;
 }
