@@ -64,8 +64,11 @@ std::vector<comm::MeshAxis> axes_of(int stages, int replicas) {
 
 comm::LocalGroup threads_of(const Execution& execution) {
   require(!execution.in_processes, "threads_of", "ranks of several processes have a ProcessGroup");
-  return comm::LocalGroup(static_cast<int>(execution.devices.size()),
-                          {.in_reach = reach_each_other(execution.devices)});
+  comm::LocalGroupOptions options{.in_reach = reach_each_other(execution.devices)};
+  if (mixes_kinds(execution)) {
+    for (const DeviceId& device : execution.devices) options.kinds.push_back(device.kind);
+  }
+  return comm::LocalGroup(static_cast<int>(execution.devices.size()), options);
 }
 
 void run_replicas(const Execution& execution, const ReplicaBody& body, TraceWriter* trace) {

@@ -75,7 +75,8 @@ int processes_of(const RawFlags& flags) {
 /// collectives would only take turns with the one that computes. Between machines it mostly waits
 /// for the network, and needs none.
 bool has_room_to_overlap(const RawFlags& flags, const train::Execution& execution) {
-  if (execution.devices.front().kind == DeviceKind::cuda) return true;
+  const bool on_gpus = execution.devices.front().kind == DeviceKind::cuda;
+  if (on_gpus && !train::mixes_kinds(execution)) return true;
   if (flags.in_processes && !flags.processes) {
     const auto position = checked([] { return comm::position_from_environment(); });
     if (position && position->hub) return true;

@@ -93,6 +93,30 @@ TEST_P(CudaTransport, SumsLocallyBetweenGpus) {
   sum_locally(GetParam(), cuda_device_count());
 }
 
+// Every other rank computes on processors.
+TEST_P(CudaTransport, SumsBetweenAGpuAndProcessors) {
+  if (Strategies().needs_of(GetParam()) == Needs::peer_access) {
+    GTEST_SKIP() << "a GPU does not reach such memory";
+  }
+  for (const int size : {2, 3, 4}) {
+    for (const int first : {0, 1}) {
+      std::vector<DeviceKind> kinds;
+      for (int rank = 0; rank < size; ++rank) {
+        kinds.push_back(rank % 2 == first ? DeviceKind::cuda : DeviceKind::cpu);
+      }
+      LocalGroup group(size, {.in_reach = false, .kinds = kinds});
+      run_ranks(size, [&](int rank) {
+        const auto device = open_device({kinds[static_cast<std::size_t>(rank)], 0});
+        Communicator communicator(group.transport(rank),
+                                  {.strategy = GetParam(), .timeout_seconds = 30});
+        for (const std::int64_t count : {1, 7, 1001, 100000}) {
+          sum_rounds(*device, communicator, count);
+        }
+      });
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Strategies, CudaTransport, testing::ValuesIn(strategies_of_threads()),
                          [](const auto& test) { return identifier(test.param); });
 

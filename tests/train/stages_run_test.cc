@@ -373,6 +373,32 @@ TEST(StagesRun, AreRefusedWhereOneDoesNotFit) {
             0U);
 }
 
+TEST(CudaStages, OnAGpuAndAProcessorLearnWhatOneDeviceLearns) {
+  SKIP_WITHOUT_GPU();
+  for (const int replicas : {1, 2}) {
+    TrainOptions options = with_micro_batches(normed(plain_options(replicas)), 4);
+    options.execution.deterministic = true;
+    options.recipe.clip_norm = 0.5;  // by the squares of both kinds
+    const data::Splits data = formula_splits(150);
+    const Outcome expected = run(options, data);
+    for (const std::size_t on_gpu : {0U, 1U}) {  // either stage
+      SCOPED_TRACE(std::to_string(replicas) + " replicas, stage " + std::to_string(on_gpu));
+      TrainOptions cut = in_stages(options, {"2", 2, kOneByOne});
+      const auto per_stage = static_cast<std::size_t>(replicas);
+      for (std::size_t i = 0; i < per_stage; ++i) {
+        cut.execution.devices[on_gpu * per_stage + i].kind = DeviceKind::cuda;
+      }
+      const Outcome outcome = run(cut, data);
+      ASSERT_EQ(outcome.steps.size(), expected.steps.size());
+      for (std::size_t i = 0; i < expected.steps.size(); ++i) {
+        EXPECT_NEAR(outcome.losses()[i], expected.losses()[i], 1e-4) << i;
+      }
+      EXPECT_LT(distance(outcome.state, expected.state), 1e-4);
+      expect_equal(run(cut, data), outcome);
+    }
+  }
+}
+
 namespace {
 
 std::string error_of(const RunSetup& setup) {

@@ -43,7 +43,7 @@ std::string stages_in_words(const StagesSetup& stages) {
 /// Why steps are no graphs although that is wished for, as the end of a sentence; else "".
 std::string why_no_graph(const RunSetup& setup, const comm::Transport& world) {
   const Execution& execution = setup.options.execution;
-  const bool on_gpus = execution.devices.front().kind == DeviceKind::cuda;
+  const bool on_gpus = execution.devices.front().kind == DeviceKind::cuda || mixes_kinds(execution);
   if (setup.stages && on_gpus && execution.graph) return "since the model is in stages";
   return world.why_no_captures();
 }

@@ -43,4 +43,11 @@ int replicas_in(int world, const Execution& execution) {
                   execution.stages, world, stages));
 }
 
+bool mixes_kinds(const Execution& execution) {
+  const auto& devices = execution.devices;
+  return std::any_of(devices.begin(), devices.end(), [&devices](const DeviceId& device) {
+    return device.kind != devices.front().kind;
+  });
+}
+
 }  // namespace ringlet::train

@@ -15,4 +15,7 @@ int stages_in(const std::string& stages);
 /// the stages.
 int replicas_in(int world, const Execution& execution);
 
+/// Whether its devices are not all of one kind.
+bool mixes_kinds(const Execution& execution);
+
 }  // namespace ringlet::train

@@ -384,7 +384,9 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
                  data.train->images().empty() || setup.loader.augment.kind != data::Augment::none);
   setup.model = model_info(options, data, setup.loader);
 
-  const DeviceKind kind = options.execution.devices.front().kind;
+  // Of stages on several kinds: what suits all of them.
+  const bool mixed = mixes_kinds(options.execution);
+  const DeviceKind kind = mixed ? DeviceKind::cpu : options.execution.devices.front().kind;
   setup.steps_in_flight = kind == DeviceKind::cuda ? kStepsInFlight : 0;
 
   const std::int64_t unit = largest_unit(setup.partition);
@@ -394,12 +396,13 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
   setup.replica.task = task_of(options, *data.train);
   setup.weights = weights_of(*task_of(setup.replica), *data.train);
   setup.replica.fields = {data.train->fields().begin(), data.train->fields().end()};
-  require(kind == DeviceKind::cpu || options.execution.layout != LayoutChoice::lanes,
+  require((kind == DeviceKind::cpu && !mixed) || options.execution.layout != LayoutChoice::lanes,
           "--layout lanes", "is for the CPU; leave it out");
   require(kind == DeviceKind::cuda || options.execution.layout != LayoutChoice::nhwc,
           "--layout nhwc", "is for GPUs; leave it out");
   setup.replica.layout =
-      choose_layout(options.execution.layout, kind, unit, setup.replica.recipe.precision);
+      mixed ? Layout::nchw
+            : choose_layout(options.execution.layout, kind, unit, setup.replica.recipe.precision);
   require_precision(setup.replica, kind, options.execution.emulate_precision);
   setup.replica.max_train_batch = unit;
   setup.evaluation_batch =

@@ -62,6 +62,7 @@ UnitCosts measured(CutModel& model, Device& device) {
 
 Findings find_out(const Execution& execution, CutModel& model, comm::Group* group) {
   Findings found{plan_costs(model)};
+  if (mixes_kinds(execution)) return found;  // what one takes says nothing of the other
   const bool told = !execution.in_processes || group != nullptr;
   const bool measures = execution.measures_stages && told;
   const bool on_gpus = execution.devices.front().kind != DeviceKind::cpu;

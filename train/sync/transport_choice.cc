@@ -15,11 +15,18 @@ namespace ringlet::train {
 
 namespace {
 
-void require_one_kind(const std::vector<DeviceId>& devices) {
-  for (const DeviceId& device : devices) {
-    if (device.kind == devices.front().kind) continue;
-    throw ContractError("all replicas run on devices of one kind, not on " +
-                        devices.front().to_string() + " and " + device.to_string());
+/// Of each stage, where the threads of one process have all of them.
+void require_one_kind(const Execution& execution) {
+  const std::vector<DeviceId>& devices = execution.devices;
+  const auto ranks = static_cast<int>(devices.size()), stages = stages_in(execution.stages);
+  const bool all_here = !execution.in_processes && stages > 1 && ranks % stages == 0;
+  const int together = all_here ? ranks / stages : ranks;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const DeviceId &device = devices[static_cast<std::size_t>(rank)],
+                   &first = devices[static_cast<std::size_t>(rank - rank % together)];
+    if (device.kind == first.kind) continue;
+    throw ContractError("all replicas run on devices of one kind, not on " + first.to_string() +
+                        " and " + device.to_string());
   }
 }
 
@@ -49,7 +56,7 @@ bool may_meet_over_nccl(TransportChoice choice, const std::vector<DeviceId>& dev
 TransportChoice choose_transport(const Execution& execution) {
   const bool in_processes = execution.in_processes;
   const std::vector<DeviceId>& devices = execution.devices;
-  require_one_kind(devices);
+  require_one_kind(execution);
   const comm::Needs needs = execution.strategies.needs_of(execution.sync);
   const bool is_engines = comm::needs_engine(needs);
   const bool is_for_processors = needs == comm::Needs::gloo || needs == comm::Needs::mpi;

@@ -15,6 +15,7 @@
 #include "comm/transport/local/local_peer_access.h"
 #include "comm/transport/peer_memory.h"
 #include "comm/transport/rank_wait.h"
+#include "kernels/host_copy.h"
 #include "kernels/reduce.h"
 
 namespace ringlet::comm {
@@ -72,6 +73,9 @@ class LocalTransport final : public Transport {
                    Combine combine) override;
 
  private:
+  /// Whether one of the two is on a GPU, and the other on a processor.
+  bool is_of_another_kind(int other) const;
+  void take_from_host(Stream& stream, const Mailbox& box, const View& in, Combine combine);
   static void* scratch(Stream& stream, int half, std::int64_t bytes);
   ConstView staged(Stream& stream, const ConstView& out);
   void post(Stream& stream, int to, const ConstView& out);
@@ -86,7 +90,16 @@ class LocalTransport final : public Transport {
   FlightRecorder recorder_;
   RankWait<LocalGroup> waiting_;
   LocalPeerAccess peers_;
+  std::vector<std::byte> on_host_;  // what a processor's rank reads of a GPU's
 };
+
+bool LocalTransport::is_of_another_kind(int other) const {
+  if (group_.kinds_.empty()) return false;
+  const auto kind_of = [this](int of) {
+    return group_.kinds_[static_cast<std::size_t>(of - group_.first_rank())];
+  };
+  return kind_of(other) != kind_of(rank());
+}
 
 void LocalTransport::do_exchange(Stream& stream, int to, ConstView out, int from, View in,
                                  Combine combine) {
@@ -105,7 +118,7 @@ void LocalTransport::do_exchange(Stream& stream, int to, ConstView out, int from
       recorder_.set_waiting(Waiting::to_send);
     }
     waiting_.wait(to, [&sent] { return sent.state.load() == Mailbox::empty; });
-    if (!stream.in_order_with_host()) sent.taken.hold(stream);
+    if (!sent.in_order_with_host) sent.taken.hold(stream);
   } catch (...) {  // a receiver counts on it that nothing is taken back before
     group_.abort(rank(), message_of_current_exception());
     take_back(sent);
@@ -138,8 +151,14 @@ void LocalTransport::post(Stream& stream, int to, const ConstView& out) {
   box.bytes = out.bytes();
   box.tag = recorder_.current();
   box.device = stream.device().id();
-  box.in_order_with_host = stream.in_order_with_host();
-  if (!box.in_order_with_host) box.sent.record(stream);
+  box.in_order_with_host = stream.in_order_with_host() || is_of_another_kind(to);
+  if (!box.in_order_with_host) {
+    box.sent.record(stream);
+  } else if (!stream.in_order_with_host()) {
+    on_host_.resize(static_cast<std::size_t>(out.bytes()));
+    copy_to_host(stream, out, on_host_.data());
+    box.data = on_host_.data();
+  }
   box.state.store(Mailbox::posted);
   channel_.doorbell(to).ring();
 }
@@ -164,6 +183,7 @@ void LocalTransport::receive_posted(Stream& stream, int from, const View& in, Co
     take(stream, box.data, in, combine);
     return;
   }
+  if (box.in_order_with_host) return take_from_host(stream, box, in, combine);
   box.sent.hold(stream);
   launch_taking(stream, box, in, combine);
   box.taken.record(stream);
@@ -187,6 +207,16 @@ void LocalTransport::launch_taking(Stream& stream, const Mailbox& box, const Vie
   operations.reduce_into(stream, op, near, in);
 }
 
+/// take() on the receiver's stream, of a processor's memory. Waits until it has been read.
+void LocalTransport::take_from_host(Stream& stream, const Mailbox& box, const View& in,
+                                    Combine combine) {
+  if (in.bytes() == 0) return;
+  if (combine == Combine::copy) return copy_from_host(stream, box.data, in);
+  const View near(scratch(stream, 1, in.bytes()), in.shape(), in.dtype());
+  copy_from_host(stream, box.data, near);
+  group_.operations_->reduce_into(stream, operation_of(combine), near, in);
+}
+
 void LocalTransport::take_back(Mailbox& box) noexcept {
   int expected = Mailbox::posted;
   if (box.state.compare_exchange_strong(expected, Mailbox::empty)) return;
@@ -199,7 +229,8 @@ void LocalTransport::take_back(Mailbox& box) noexcept {
 
 void LocalTransport::check_message(const Stream& stream, int from, const Mailbox& box,
                                    std::int64_t bytes) {
-  if (box.in_order_with_host != stream.in_order_with_host()) {
+  const bool of_one_kind = box.in_order_with_host == stream.in_order_with_host();
+  if (!of_one_kind && !is_of_another_kind(from)) {
     waiting_.fail<MismatchError>(fmt::format(
         "rank {} sends from {}, but rank {} receives on {}; all replicas' devices must be of one "
         "kind",
@@ -230,8 +261,11 @@ LocalGroup::LocalGroup(int replicas, const LocalGroupOptions& options)
       spin_(chosen_spin(size(), processors_, options)),
       stream_from_(options.stream_from < 0 ? last_cache_bytes() : options.stream_from),
       in_reach_(options.in_reach),
+      kinds_(options.kinds),
       operations_(options.operations == nullptr ? &kernels_ : options.operations) {
   require(replicas >= 1, "LocalGroup", "a group has at least one rank");
+  require(kinds_.empty() || std::ssize(kinds_) == replicas, "LocalGroup",
+          "every rank has a device of some kind");
   if (replicas > kMostRanks) {
     throw ContractError(fmt::format(
         "{} replicas in one process are more than {}; give fewer devices, or use several processes",

@@ -28,6 +28,9 @@
 // one process among several (process_group.h). Ranks are the world's everywhere; exchanges reach
 // those of the group.
 //
+// Between a GPU and a processor the GPU's rank does the work (LocalGroupOptions::kinds): it sends
+// from a copy in host memory, and copies what arrives from there, and waits for both.
+//
 // Waiting spins for a few microseconds (only where every rank can have a processor of those that
 // this process may use), then sleeps on the rank's own doorbell, which its peers ring only if
 // somebody sleeps there.
@@ -66,6 +69,8 @@ struct LocalGroupOptions {
   /// Whether each rank's device reads and writes the memory of all others. Without it there is no
   /// peer access.
   bool in_reach = true;
+  /// Of the device of each of the group's ranks, where they are not all of one kind.
+  std::vector<DeviceKind> kinds{};
   int first_rank = 0;  ///< the group's ranks are first_rank, first_rank + 1, ...
   int world_size = 0;  ///< ranks in the whole world; 0: the group is the world
   /// What is known of the ranks of other processes, for messages.
@@ -178,6 +183,7 @@ class LocalGroup final : public Group {
   std::chrono::nanoseconds spin_;
   std::int64_t stream_from_;
   bool in_reach_;
+  std::vector<DeviceKind> kinds_;
   const MemoryOperations kernels_{};
   const MemoryOperations* operations_;
   std::vector<int> machine_of_;  // by rank; empty: all on one
