@@ -179,7 +179,8 @@ Planned plan(const PipelineFlags& flags, const train::TrainOptions& options) {
   train::ForecastOptions how{.schedule = flags.schedule,
                              .sizes = sizes,
                              .replicas = replicas,
-                             .capacity = capacities(flags, free, devices, count)};
+                             .capacity = capacities(flags, free, devices, count),
+                             .recompute = flags.recompute};
   for (int stage = 0; stage < count; ++stage) {
     how.devices.push_back(in_words(devices, stage, replicas));
   }

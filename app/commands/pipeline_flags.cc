@@ -115,8 +115,8 @@ void add_trace_flags(CLI::App& command, PipelineFlags& flags) {
           ->group(kPipelineFiles);
   for (const char* flag :
        {"--model", "--image", "--classes", "--batch-size", "--optimizer", "--precision", "--stages",
-        "--micro-batches", "--pipeline", "--balance", "--replicas", "--device", "--threads",
-        "--layout", "--memory", "--link"}) {
+        "--micro-batches", "--pipeline", "--recompute", "--balance", "--replicas", "--device",
+        "--threads", "--layout", "--memory", "--link"}) {
     from->excludes(command.get_option(flag));
   }
   command.add_option("--step", flags.step, "of the trace, from 0 [one of middle length]")
@@ -167,6 +167,10 @@ void add_pipeline_flags(CLI::App& command, PipelineFlags& flags) {
                                    {"gpipe", PipelineSchedule::gpipe},
                                    {"1f1b", PipelineSchedule::one_f_one_b}},
                                   {.help = "the order of forwards and backwards"}),
+             train::choice_option("recompute", &PipelineFlags::recompute,
+                                  {{"none", false}, {"stage", true}},
+                                  {.help = "what a stage keeps of a micro-batch: all, or its input "
+                                           "alone, to run the forward again"}),
              train::choice_option("balance", &PipelineFlags::measures,
                                   {{"measured", true}, {"planned", false}},
                                   {.help = "what units cost: their times on this device, or the "

@@ -20,6 +20,7 @@ struct PipelineFlags {
   std::string stages = "2";  ///< a number, or stages by hand
   int micro_batches = 0;
   train::PipelineSchedule schedule = train::PipelineSchedule::one_f_one_b;
+  bool recompute = false;
   bool measures = true;
   std::int64_t memory = 0;       ///< bytes of a device
   double link = 0;               ///< bytes a second

@@ -51,6 +51,23 @@ TEST(Pipeline, MeasuresUnits) {
               1e-9 * cut.at("activation_bytes").get<double>(), 1e-9);
 }
 
+TEST(Pipeline, CountsWhatIsRecomputed) {
+  const TemporaryDirectory folder;
+  const auto forecast = [&](const std::string& kept) {
+    const std::string file = folder / (kept + ".json");
+    EXPECT_TRUE(succeeds(pipeline({"--stages", "2", "--batch-size", "64", "--pipeline", "gpipe",
+                                   "--balance", "planned", "--recompute", kept, "--json", file})));
+    return json_or_discarded(read_file(file));
+  };
+  const nlohmann::json all = forecast("none"), inputs = forecast("stage");
+  EXPECT_LT(inputs.at("speedup").get<double>(), all.at("speedup").get<double>());
+  for (int stage = 0; stage < 2; ++stage) {
+    EXPECT_EQ(inputs.at("stages")[stage].at("held"), 4);
+    EXPECT_LT(inputs.at("stages")[stage].at("bytes").get<double>(),
+              all.at("stages")[stage].at("bytes").get<double>());
+  }
+}
+
 TEST(Pipeline, TakesDevicesThatAreNotThere) {
   const Outcome outcome = pipeline({"--stages", "2", "--replicas", "2", "--device", "cuda",
                                     "--balance", "planned", "--memory", "1G"});
