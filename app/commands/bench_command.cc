@@ -10,6 +10,7 @@
 #include "app/cli/option_flags.h"
 #include "app/cli/outputs.h"
 #include "app/cli/signals.h"
+#include "app/cli/usage.h"
 #include "app/commands/step_gap_text.h"
 #include "base/files/atomic_file.h"
 #include "bench/fma_peak.h"
