@@ -9,11 +9,11 @@ namespace ringlet::train {
 namespace {
 
 TEST(StagesReport, SaysTheBubbleAndWhoWaitedForWhom) {
-  const std::vector<StageSeconds> ranks{{.busy = 6, .data = 1, .behind = 1, .sums = 1},
-                                        {.busy = 8, .data = 1, .sums = 1},
-                                        {.busy = 4, .before = 5, .sums = 1},
-                                        {.busy = 2, .before = 3, .sums = 3}};
-  const StagesReport report = report_of(ranks, 2, 10, .25);
+  const std::vector<StageSeconds> ranks{{.all = 10, .busy = 6, .data = 1, .behind = 1, .sums = 1},
+                                        {.all = 10, .busy = 8, .data = 1, .sums = 1},
+                                        {.all = 9, .busy = 4, .before = 5, .sums = 1},
+                                        {.all = 11, .busy = 2, .before = 3, .sums = 3}};
+  const StagesReport report = report_of(ranks, 2, .25);
   EXPECT_DOUBLE_EQ(report.bubble, .5);
   EXPECT_EQ(report.predicted, .25);
   EXPECT_EQ(report.stage, 1);
@@ -26,21 +26,23 @@ TEST(StagesReport, SaysTheBubbleAndWhoWaitedForWhom) {
 }
 
 TEST(StagesReport, NamesWhatIsNoStage) {
-  const StagesReport first = report_of({{.busy = 1, .data = 3}, {.busy = 4}}, 2, 4, 0);
+  const StagesReport first =
+      report_of({{.all = 4, .busy = 1, .data = 3}, {.all = 4, .busy = 4}}, 2, 0);
   EXPECT_EQ(first.stage, 0);
   EXPECT_EQ(first.reason, "samples");
-  const StagesReport behind =
-      report_of({{.busy = 1, .behind = 2}, {.busy = 4}, {.busy = 3, .sums = 1}}, 3, 4, 0);
+  const StagesReport behind = report_of(
+      {{.all = 4, .busy = 1, .behind = 2}, {.all = 4, .busy = 4}, {.all = 4, .busy = 3, .sums = 1}},
+      3, 0);
   EXPECT_EQ(behind.stage, 0);
   EXPECT_EQ(behind.reason, "stage 1");
-  EXPECT_THROW(report_of({{}, {}, {}}, 2, 4, 0), ContractError);
+  EXPECT_THROW(report_of({{.all = 4}, {.all = 4}, {.all = 4}}, 2, 0), ContractError);
 }
 
 TEST(StagesReport, ComesOutOfItsText) {
   const StageSeconds seconds{
-      .busy = 1. / 3, .data = 1e-9, .before = 12.5, .behind = 0, .sums = 2e6 / 7};
+      .all = 3, .busy = 1. / 3, .data = 1e-9, .before = 12.5, .behind = 0, .sums = 2e6 / 7};
   EXPECT_EQ(stage_seconds_of(to_text(seconds)), seconds);
-  EXPECT_THROW(stage_seconds_of("1 2 3 4"), ContractError);
+  EXPECT_THROW(stage_seconds_of("1 2 3 4 5"), ContractError);
 }
 
 }  // namespace

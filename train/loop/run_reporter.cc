@@ -148,8 +148,8 @@ void RunReporter::epoch_done(const Progress& progress, const EndedEpoch& ended,
       .sync_share = ended.phases.sync / ended.seconds,
       .phases = ended.phases};
   if (!stage_seconds_.empty() && ended.samples > 0) {
-    report.stages = report_of(stage_seconds_, setup_.stages->count(), ended.seconds,
-                              setup_.stages->forecast.step.bubble);
+    report.stages =
+        report_of(stage_seconds_, setup_.stages->count(), setup_.stages->forecast.step.bubble);
   }
   stage_seconds_.clear();
   for (RunListener* listener : listeners_) listener->epoch_done(report);

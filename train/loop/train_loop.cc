@@ -316,6 +316,7 @@ bool TrainLoop::step() {
 
 /// A step that was skipped moves no schedule. Whether those in flight were is not known yet.
 void TrainLoop::begin_step(std::int64_t samples) {
+  if (ranks_.are_cut() && !stage_watch_) stage_watch_.emplace();
   const int rank = communicator_.rank();
   const std::int64_t newest = progress_.step - step_.skips();
   const std::int64_t open = step_.scales_loss() ? std::ssize(pending_) : 0;
@@ -393,6 +394,8 @@ void TrainLoop::tell_stages() {
   StageSeconds mine = std::exchange(stage_seconds_, {});
   mine.busy = phases.forward + phases.backward;
   mine.data = phases.data;
+  if (stage_watch_) mine.all = stage_watch_->seconds();
+  stage_watch_.reset();
   const bool knows = device_.compute().in_order_with_host();
   std::vector<StageSeconds> ranks;
   for (const std::string& text : ranks_.world.gather_text(

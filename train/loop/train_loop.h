@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include "base/stopwatch.h"
 #include "comm/communicator.h"
 #include "train/batches/batch_source.h"
 #include "train/loop/evaluator.h"
@@ -135,6 +137,7 @@ class TrainLoop {
   std::vector<Rates> rates_;                   // of begin_step()
   double weight_ = 1;                          // of its samples
   StageSeconds stage_seconds_;                 // waits since tell_stages()
+  std::optional<Stopwatch> stage_watch_;       // since the first step behind that
   PhaseSeconds phases_told_;                   // of that time
   bool stop_agreed_ = false;                   // the wish to stop has reached every rank
   std::exception_ptr failure_;                 // of this rank's samples, a step or more ahead

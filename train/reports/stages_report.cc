@@ -29,29 +29,32 @@ double waited_in(const StageSeconds& seconds) {
 }  // namespace
 
 std::string to_text(const StageSeconds& seconds) {
-  return fmt::format("{} {} {} {} {}", seconds.busy, seconds.data, seconds.before, seconds.behind,
-                     seconds.sums);
+  return fmt::format("{} {} {} {} {} {}", seconds.all, seconds.busy, seconds.data, seconds.before,
+                     seconds.behind, seconds.sums);
 }
 
 StageSeconds stage_seconds_of(const std::string& text) {
   std::istringstream words(text);
   StageSeconds seconds;
-  words >> seconds.busy >> seconds.data >> seconds.before >> seconds.behind >> seconds.sums;
-  require(!words.fail(), "stage_seconds_of", "the text has five numbers");
+  words >> seconds.all >> seconds.busy >> seconds.data >> seconds.before >> seconds.behind >>
+      seconds.sums;
+  require(!words.fail(), "stage_seconds_of", "the text has six numbers");
   return seconds;
 }
 
-StagesReport report_of(const std::vector<StageSeconds>& ranks, int stages, double seconds,
-                       double predicted) {
-  require(stages > 0 && !ranks.empty() && std::ssize(ranks) % stages == 0 && seconds > 0,
-          "report_of", "each stage has as many ranks, and the epoch took some time");
+StagesReport report_of(const std::vector<StageSeconds>& ranks, int stages, double predicted) {
+  const bool took_time = std::all_of(ranks.begin(), ranks.end(),
+                                     [](const StageSeconds& rank) { return rank.all > 0; });
+  require(stages > 0 && !ranks.empty() && std::ssize(ranks) % stages == 0 && took_time, "report_of",
+          "each stage has as many ranks, and the epoch took some time");
   const int replicas = static_cast<int>(std::ssize(ranks)) / stages;
   StagesReport report{.predicted = predicted};
-  double busy = 0;
+  double busy = 0, all = 0;
   for (int stage = 0; stage < stages; ++stage) {
     StageSeconds mean;
     for (int replica = 0; replica < replicas; ++replica) {
       const StageSeconds& own = ranks[static_cast<std::size_t>(stage * replicas + replica)];
+      mean.all += own.all / replicas;
       mean.busy += own.busy / replicas;
       mean.data += own.data / replicas;
       mean.before += own.before / replicas;
@@ -59,7 +62,8 @@ StagesReport report_of(const std::vector<StageSeconds>& ranks, int stages, doubl
       mean.sums += own.sums / replicas;
     }
     busy += mean.busy;
-    const double waited = waited_in(mean) / seconds;
+    all += mean.all;
+    const double waited = waited_in(mean) / mean.all;
     if (stage > 0 && waited <= report.waited) continue;
     const std::vector<Wait> waits = waits_of(mean, stage);
     const Wait& longest = *std::max_element(
@@ -67,9 +71,9 @@ StagesReport report_of(const std::vector<StageSeconds>& ranks, int stages, doubl
     report.stage = stage;
     report.waited = waited;
     report.reason = longest.second;
-    report.of_reason = longest.first / seconds;
+    report.of_reason = longest.first / mean.all;
   }
-  report.bubble = 1 - busy / (seconds * stages);
+  report.bubble = 1 - busy / all;
   return report;
 }
 

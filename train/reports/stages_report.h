@@ -11,9 +11,10 @@
 
 namespace ringlet::train {
 
-/// Seconds of a rank's thread in an epoch; what is missing up to the epoch's are updates and the
+/// Seconds of a rank's thread in an epoch; what is missing up to all of them are updates and the
 /// rest.
 struct StageSeconds {
+  double all = 0;     ///< from its first step on: ranks do not begin an epoch at one time
   double busy = 0;    ///< forwards and backwards
   double data = 0;    ///< waiting for samples
   double before = 0;  ///< messages from and to the stage before, with the wait for it
@@ -22,7 +23,7 @@ struct StageSeconds {
   bool operator==(const StageSeconds&) const = default;
 };
 
-/// "1.5 0 .25 0 .125", and back. Throws ContractError for another text.
+/// "3 1.5 0 .25 0 .125", and back. Throws ContractError for another text.
 std::string to_text(const StageSeconds& seconds);
 StageSeconds stage_seconds_of(const std::string& text);
 
@@ -36,9 +37,8 @@ struct StagesReport {
 };
 
 /// `ranks`: of each rank, stage by stage, each with as many replicas; a stage's time is the mean of
-/// theirs. `seconds`: the epoch's.
-StagesReport report_of(const std::vector<StageSeconds>& ranks, int stages, double seconds,
-                       double predicted);
+/// theirs.
+StagesReport report_of(const std::vector<StageSeconds>& ranks, int stages, double predicted);
 
 /// "bubble 31 % (predicted 27 %), stage 1 waited most: 35 % of the time, 30 % for stage 0"
 std::string in_words(const StagesReport& report);
