@@ -14,7 +14,6 @@
 #include "kernels/elementwise.h"
 #include "kernels/host_copy.h"
 #include "train/loop/diagnose.h"
-#include "train/pipeline/validate.h"
 #include "train/recipe/recipe_options.h"
 #include "train/reports/failure.h"
 #include "train/task/classification.h"
@@ -71,11 +70,6 @@ void check(const MakeModel& make_model, const LearnerOptions& options) {
   }
 }
 
-/// The first ones are the largest.
-std::int64_t size_of_micro_batch(std::int64_t samples, int micro_batches, int k) {
-  return (samples + micro_batches - 1 - k) / micro_batches;
-}
-
 ReplicaSpec spec_of(DeviceKind device, const MakeModel& make_model, const LearnerOptions& options) {
   check(make_model, options);
   ReplicaSpec spec;
@@ -84,7 +78,7 @@ ReplicaSpec spec_of(DeviceKind device, const MakeModel& make_model, const Learne
   spec.input = options.input;
   spec.fields = options.fields;
   spec.task = options.task;
-  spec.max_train_batch = size_of_micro_batch(options.max_batch, options.micro_batches, 0);
+  spec.max_train_batch = micro_batch_sizes(options.max_batch, options.micro_batches).front();
   spec.max_eval_batch = options.max_batch;
   require_precision(spec, device, options.emulate_precision);
   return spec;
@@ -102,29 +96,8 @@ std::shared_ptr<const StagesSetup> make_stages(const ReplicaSpec& spec, const Ra
   run.execution.stages = options.stages;
   run.execution.pipeline = options.pipeline;
   run.execution.measures_stages = false;  // each rank would find another cut
-  const std::vector<std::int64_t> sizes(static_cast<std::size_t>(options.micro_batches),
-                                        spec.max_train_batch);
-  return stages_of(run, spec, sizes, ranks.replicas.size(), nullptr);
-}
-
-/// Of one stage a forward and a backward by turns.
-Pipeline pipeline_of(const LearnerOptions& options, const Ranks& ranks) {
-  const int stages = stages_in(options.stages);
-  Pipeline pipeline = make_pipeline(stages > 1 ? options.pipeline : PipelineSchedule::naive, stages,
-                                    options.micro_batches);
-  validate(pipeline);
-  require_room_for_messages(pipeline, ranks.stage());
-  if (options.recompute) require_sent_at_once(pipeline, ranks.stage());
-  return pipeline;
-}
-
-ReplicaSpec spec_of_stage(ReplicaSpec spec, const StagesSetup* stages, const Pipeline& pipeline,
-                          int stage, bool recompute) {
-  if (stages == nullptr) return spec;
-  spec.stage = stages->specs.at(static_cast<std::size_t>(stage));
-  spec.passes = pipeline.held(stage);
-  spec.recompute = recompute;
-  return spec;
+  return stages_of(run, spec, micro_batch_sizes(options.max_batch, options.micro_batches),
+                   ranks.replicas.size(), nullptr);
 }
 
 TrainStepOptions step_options(const LearnerOptions& options) {
@@ -142,8 +115,8 @@ Rehearsal rehearsal_of(const LearnerOptions& options) {
   }
   std::set<std::int64_t> passes;
   for (const std::int64_t samples : batches) {
-    for (int k = 0; k < options.micro_batches; ++k) {
-      passes.insert(size_of_micro_batch(samples, options.micro_batches, k));
+    for (const std::int64_t size : micro_batch_sizes(samples, options.micro_batches)) {
+      passes.insert(size);
     }
   }
   passes.erase(0);
@@ -186,14 +159,16 @@ Learner::Learner(Device& device, const Ranks& ranks, const MakeModel& make_model
       options_(options),
       whole_spec_(spec_of(device.id().kind, make_model, options)),
       stages_(make_stages(whole_spec_, ranks, options)),
-      pipeline_(pipeline_of(options, ranks)),
+      pipeline_(pipeline_for(ranks.stage(), options.pipeline, stages_in(options.stages),
+                             options.micro_batches, options.recompute)),
       step_(device, ranks,
-            spec_of_stage(whole_spec_, stages_.get(), pipeline_, ranks.stage(), options.recompute),
+            stages_
+                ? spec_of_stage(whole_spec_, *stages_, pipeline_, ranks.stage(), options.recompute)
+                : whole_spec_,
             step_options(options)),
       link_(stages_ ? std::make_unique<StageLink>(device, *ranks.stages, step_.replica())
                     : nullptr),
       whole_(stages_ ? std::make_unique<StageState>(*stages_, whole_spec_, ranks) : nullptr),
-      samples_(static_cast<std::size_t>(options.micro_batches)),
       images_(device, {options.max_batch, options.input.channels, options.input.height,
                        options.input.width}),
       targets_(device, {options.max_batch}, DType::i32),
@@ -275,9 +250,7 @@ data::Batch Learner::micro_batch(const data::Batch& batch, int k) const {
 /// Forwards and backwards of a batch on the device; its gradients stay on this rank.
 void Learner::run_program(const data::Batch& batch, bool last) {
   const int count = options_.micro_batches, passes = step_.replica().passes();
-  for (int k = 0; k < count; ++k) {
-    samples_[static_cast<std::size_t>(k)] = size_of_micro_batch(batch.n, count, k);
-  }
+  samples_ = micro_batch_sizes(batch.n, count);
   for (const Action& action : pipeline_.programs[static_cast<std::size_t>(ranks_.stage())]) {
     if (const auto* forward = std::get_if<Forward>(&action)) {
       const int k = forward->micro_batch;

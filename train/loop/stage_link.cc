@@ -8,6 +8,7 @@
 #include "base/trace.h"
 #include "kernels/elementwise.h"
 #include "kernels/host_copy.h"
+#include "train/pipeline/validate.h"
 
 namespace ringlet::train {
 
@@ -96,6 +97,16 @@ float StageLink::pass_on(float number) {
   }
   if (!is_last()) exchange(stages_.rank() + 1, number_, comm::kNobody, {}, "handing on");
   return is_first() ? number : read_scalar(device_.compute(), number_);
+}
+
+Pipeline pipeline_for(int stage, PipelineSchedule schedule, int stages, int micro_batches,
+                      bool recompute) {
+  Pipeline pipeline =
+      make_pipeline(stages > 1 ? schedule : PipelineSchedule::naive, stages, micro_batches);
+  validate(pipeline);
+  require_room_for_messages(pipeline, stage);
+  if (recompute) require_sent_at_once(pipeline, stage);
+  return pipeline;
 }
 
 void require_room_for_messages(const Pipeline& pipeline, int stage) {

@@ -16,6 +16,7 @@
 #include "kernels/device.h"
 #include "train/loop/replica.h"
 #include "train/pipeline/program.h"
+#include "train/pipeline/schedules.h"
 #include "train/sync/meeting.h"
 
 namespace ringlet::train {
@@ -47,6 +48,11 @@ class StageLink {
   Meeting meeting_;
   Tensor number_;
 };
+
+/// The programs of all stages, validated for `stage`. Of one stage a forward and a backward by
+/// turns, whatever the schedule. Throws ContractError as the three below do.
+Pipeline pipeline_for(int stage, PipelineSchedule schedule, int stages, int micro_batches,
+                      bool recompute);
 
 /// Throws ContractError unless a message comes to `stage` only when what came to its pass before,
 /// of an earlier micro-batch, is read no more: `pipeline.held(stage)` passes take turns.

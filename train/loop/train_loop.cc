@@ -17,8 +17,6 @@
 #include "train/loop/diagnose.h"
 #include "train/loop/on_rank_0.h"
 #include "train/loop/plan_entries.h"
-#include "train/pipeline/schedules.h"
-#include "train/pipeline/validate.h"
 #include "train/reports/failure.h"
 
 namespace ringlet::train {
@@ -48,16 +46,13 @@ TrainStepOptions step_options(const RunSetup& setup, int rank, bool grad_norm) {
 /// Whether samples are read while the run goes on: one may fail then.
 bool reads(const RunSetup& setup) { return setup.data.train->images().empty(); }
 
-/// What this rank's replica is built of: its stage, with as many passes as are held at once.
+/// What this rank's replica is built of: its stage, if the model is cut.
 ReplicaSpec spec_of(const RunSetup& setup, const Ranks& ranks, const Pipeline& pipeline) {
-  ReplicaSpec spec = setup.replica;
-  if (!setup.stages) return spec;
+  if (!setup.stages) return setup.replica;
   require(ranks.are_cut() && ranks.stages->size() == setup.stages->count(), "TrainLoop",
           "a model in stages has a rank for each; run it by run_ranks()");
-  spec.stage = setup.stages->specs[static_cast<std::size_t>(ranks.stage())];
-  spec.passes = pipeline.held(ranks.stage());
-  spec.recompute = setup.options.execution.recompute;
-  return spec;
+  return spec_of_stage(setup.replica, *setup.stages, pipeline, ranks.stage(),
+                       setup.options.execution.recompute);
 }
 
 /// Batches of a rank from one step's beginning up to the end of the first that all ranks can leave
@@ -76,16 +71,11 @@ data::LoaderOptions loader_of(const RunSetup& setup, comm::Communicator& communi
   return loader;
 }
 
-/// Of one stage a forward and a backward by turns.
 Pipeline pipeline_of(const RunSetup& setup, const Ranks& ranks) {
-  const int stages = setup.stages ? setup.stages->count() : 1;
-  const auto schedule = setup.stages ? setup.options.execution.pipeline : PipelineSchedule::naive;
-  Pipeline pipeline =
-      make_pipeline(schedule, stages, static_cast<int>(setup.partition.units(ranks.replica())));
-  validate(pipeline);
-  require_room_for_messages(pipeline, ranks.stage());
-  if (setup.options.execution.recompute) require_sent_at_once(pipeline, ranks.stage());
-  return pipeline;
+  const Execution& execution = setup.options.execution;
+  return pipeline_for(ranks.stage(), execution.pipeline, setup.stages ? setup.stages->count() : 1,
+                      static_cast<int>(setup.partition.units(ranks.replica())),
+                      execution.recompute);
 }
 
 /// Samples of a rank's passes in any step, each number once.

@@ -187,6 +187,14 @@ void require_fit(const Forecast& forecast, const std::vector<StageRoom>& rooms) 
   }
 }
 
+ReplicaSpec spec_of_stage(ReplicaSpec whole, const StagesSetup& stages, const Pipeline& pipeline,
+                          int stage, bool recompute) {
+  whole.stage = stages.specs.at(static_cast<std::size_t>(stage));
+  whole.passes = pipeline.held(stage);
+  whole.recompute = recompute;
+  return whole;
+}
+
 std::string name_of_ranks(const StagesSetup& stages, const std::vector<int>& ranks, int replicas) {
   std::string names;
   for (int stage = 0; stage < stages.count(); ++stage) {

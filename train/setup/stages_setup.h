@@ -55,6 +55,10 @@ struct StageRoom {
 /// Throws ContractError naming the stage that needs most of the first device that has too little.
 void require_fit(const Forecast& forecast, const std::vector<StageRoom>& rooms);
 
+/// What a rank of `stage` is built of, with as many passes as the pipeline has it hold.
+ReplicaSpec spec_of_stage(ReplicaSpec whole, const StagesSetup& stages, const Pipeline& pipeline,
+                          int stage, bool recompute);
+
 /// "stage 1 (layer3 .. fc), replicas 0 and 1, ranks 2 and 3", of ranks of the world; behind " and "
 /// those of another stage.
 std::string name_of_ranks(const StagesSetup& stages, const std::vector<int>& ranks, int replicas);
