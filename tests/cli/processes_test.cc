@@ -516,6 +516,23 @@ INSTANTIATE_TEST_SUITE_P(Whom, InterruptedRun,
 /// What a launcher does, as a shell's command.
 class Launchers : public ::testing::Test {
  protected:
+  /// Two stages of two replicas, as threads, then by two processes, which run() starts with these
+  /// flags: each has a stage. Both write the same bytes.
+  template <class Run>
+  static void expect_bytes_of_threads(const Run& run) {
+    const TemporaryDirectory folder;
+    const auto line = [&folder](const char* out) {
+      return quick_train({"--stages", "flatten..relu1,fc2..fc3", "--replicas", "2",
+                          "--micro-batches", "2", "--out", folder / out});
+    };
+    ASSERT_TRUE(succeeds(ringlet(line("threads"))));
+    const Outcome outcome = run(line("launched") + Arguments{"--processes"});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_TRUE(
+        holds(outcome.out, {"2 in 2 processes", "fc2 .. fc3        process 1", "\n    1   "}));
+    EXPECT_EQ(read_file(folder / "launched/model.safetensors"),
+              read_file(folder / "threads/model.safetensors"));
+  }
   static Outcome launch(const std::string& with, const Arguments& arguments) {
     std::string line = "exec " + with + " " + built("bin/ringlet");
     for (const std::string& argument : arguments) line += " '" + argument + "'";
@@ -526,27 +543,48 @@ class Launchers : public ::testing::Test {
   }
 };
 
+// mpirun gives its processes a terminal, on which a slow run renews its line of progress.
+constexpr const char* kMpirun = "env TERM=dumb mpirun --allow-run-as-root --oversubscribe -n 2";
+
 TEST_F(Launchers, MpirunStartsTwoProcesses) {
   if (!installed("mpirun --version")) GTEST_SKIP() << "mpirun is not installed (openmpi-bin)";
-  // mpirun gives its processes a terminal, on which a slow run renews its line of progress.
-  const Outcome outcome = launch("env TERM=dumb mpirun --allow-run-as-root --oversubscribe -n 2",
-                                 quick_train({"--processes", "--replicas", "2"}));
+  const Outcome outcome = launch(kMpirun, quick_train({"--processes", "--replicas", "2"}));
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_TRUE(holds(outcome.out, {"4 in 2 processes", "\n    1   "}));
 }
 
-TEST_F(Launchers, TorchrunStartsTwoProcesses) {
+TEST_F(Launchers, MpirunDealsOutStages) {
+  if (!installed("mpirun --version")) GTEST_SKIP() << "mpirun is not installed (openmpi-bin)";
+  expect_bytes_of_threads([](const Arguments& line) { return launch(kMpirun, line); });
+}
+
+TEST_F(Launchers, SrunsVariablesDealOutStages) {
+  const auto variables_of = [](int process) {
+    return std::map<std::string, std::string>{{"SLURM_PROCID", std::to_string(process)},
+                                              {"SLURM_NTASKS", "2"},
+                                              {"SLURM_STEP_NUM_TASKS", "2"},
+                                              {"SLURM_STEP_TASKS_PER_NODE", "2"},
+                                              {"SLURM_LOCALID", std::to_string(process)},
+                                              {"SLURM_STEP_ID", "0"},
+                                              {"SLURM_STEP_NODELIST", "localhost"},
+                                              {"SLURM_JOB_ID", std::to_string(::getpid())}};
+  };
+  expect_bytes_of_threads([&](const Arguments& line) {
+    Program second(line, {.environment = variables_of(1)});
+    const Outcome first = ringlet(line, {.environment = variables_of(0)});
+    EXPECT_TRUE(succeeds(second.wait()));
+    return first;
+  });
+}
+
+TEST_F(Launchers, TorchrunStartsTwoProcessesAndDealsOutStages) {
   if (!installed("/usr/bin/python3 -c 'import torch.distributed.run'")) {
     GTEST_SKIP() << "torchrun is not installed (python3-torch)";
   }
-  const std::string port = std::to_string(20000 + ::getpid() % 10000);
-  const Outcome outcome = launch("/usr/bin/python3 " + checkout("tests/cli/torchrun.py") +
-                                     " --no_python --nproc_per_node 2 "
-                                     "--master_port " +
-                                     port,
-                                 quick_train({"--processes", "--replicas", "2"}));
-  EXPECT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_TRUE(holds(outcome.out, {"4 in 2 processes", "\n    1   "}));
+  const std::string torchrun = "/usr/bin/python3 " + checkout("tests/cli/torchrun.py") +
+                               " --no_python --nproc_per_node 2 --master_port " +
+                               std::to_string(20000 + ::getpid() % 10000);
+  expect_bytes_of_threads([&](const Arguments& line) { return launch(torchrun, line); });
 }
 
 }  // namespace

@@ -88,18 +88,17 @@ Findings find_out(const Execution& execution, CutModel& model, comm::Group* grou
   return found;
 }
 
-/// The devices of a stage's replicas, as far as they are this process's.
+/// The devices of a stage's replicas; where others have some of them, the processes.
 std::string devices_in_words(const Execution& execution, int stage, int replicas, int first_rank) {
   const int own = static_cast<int>(execution.devices.size());
-  const int begin = stage * replicas - first_rank, end = begin + replicas;
-  const auto name = [&](int at) {
-    if (at >= 0 && at < own) {
-      return execution.devices[static_cast<std::size_t>(at)].to_string();
-    }
-    return fmt::format("process {}", (first_rank + at) / own);
+  const int begin = stage * replicas, last = begin + replicas - 1;
+  const int from = begin / own, to = last / own;
+  if (from != to) return fmt::format("processes {} .. {}", from, to);
+  if (from != first_rank / own) return fmt::format("process {}", from);
+  const auto name = [&](int rank) {
+    return execution.devices[static_cast<std::size_t>(rank - first_rank)].to_string();
   };
-  const std::string first = name(begin), last = name(end - 1);
-  return first == last ? first : first + " .. " + last;
+  return name(begin) == name(last) ? name(begin) : name(begin) + " .. " + name(last);
 }
 
 /// The devices of this process, with what they have.
