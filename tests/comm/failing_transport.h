@@ -78,6 +78,8 @@ class FailingTransport final : public Transport {
   void fail_next() { fails_at_ = exchanges_; }
 
   int mute = -1;  ///< a rank that does not answer
+  /// Called before each exchange; what it throws is thrown instead.
+  std::function<void(int to, int from)> on_exchange = [](int, int) {};
 
   void abort(const std::string& reason) noexcept override { inner_.abort(reason); }
   std::optional<RootCause> root_cause() const override { return inner_.root_cause(); }
@@ -95,6 +97,7 @@ class FailingTransport final : public Transport {
   void do_exchange(Stream& stream, int to, ConstView out, int from, View in,
                    Combine combine) override {
     count();
+    on_exchange(to, from);
     inner_.exchange(stream, to, out, from, in, combine);
   }
 
