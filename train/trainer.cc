@@ -152,9 +152,10 @@ void run_ranks(comm::Group& group, const Execution& execution, const RankBody& b
 
 void name_ranks(comm::Group& group, const RunSetup& setup) {
   if (!setup.stages) return;
-  group.name_ranks([stages = setup.stages, replicas = setup.ranks](const std::vector<int>& ranks) {
-    return name_of_ranks(*stages, ranks, replicas);
-  });
+  group.name_ranks(
+      [stages = setup.stages, replicas = setup.replicas](const std::vector<int>& ranks) {
+        return name_of_ranks(*stages, ranks, replicas);
+      });
 }
 
 RunResult train(const RunSetup& setup, std::span<RunListener* const> listeners,

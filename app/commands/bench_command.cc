@@ -96,10 +96,10 @@ nlohmann::json as_json(const bench::TrainingSpeed& speed, const train::RunSetup&
           {"image_shape", {images.channels(), images.height(), images.width()}},
           {"train_images", images.size()},
           {"device", execution.devices.front().to_string()},
-          {"graph", execution.graph && on_gpu(execution) && setup.ranks == 1 && !setup.stages},
+          {"graph", execution.graph && on_gpu(execution) && setup.replicas == 1 && !setup.stages},
           {"tf32", execution.tf32},
           {"precision", name_of(setup.options.recipe.precision)},
-          {"replicas", setup.ranks},
+          {"replicas", setup.replicas},
           {"stages", setup.stages ? setup.stages->count() : 1},
           {"micro_batches", setup.options.recipe.accumulate},
           {"threads", setup.options.execution.threads},
@@ -240,10 +240,11 @@ int run(const BenchFlags& flags, const CLI::App& command) {
     speed = bench::measure_training(setup, flags.warm_up, flags.steps);
     peak.measure();
     fmt::print("{}, global batch {}, {}{} replica{} x {} thread{}, {}, {}, {}, sync {}{}\n\n",
-               options.recipe.model, options.recipe.batch_size, stages_of_bench(setup), setup.ranks,
-               setup.ranks == 1 ? "" : "s", execution.threads, execution.threads == 1 ? "" : "s",
-               name_of(options.recipe.precision), name_of(setup.replica.layout),
-               name_of(detect_instruction_set()), execution.sync, exact);
+               options.recipe.model, options.recipe.batch_size, stages_of_bench(setup),
+               setup.replicas, setup.replicas == 1 ? "" : "s", execution.threads,
+               execution.threads == 1 ? "" : "s", name_of(options.recipe.precision),
+               name_of(setup.replica.layout), name_of(detect_instruction_set()), execution.sync,
+               exact);
     print_speed(speed, execution, peak.gflops());
     json = as_json(speed, setup);
     json["peak_gflops"] = peak.gflops();

@@ -32,7 +32,7 @@ std::vector<RankStep> steps_of(train::TrainLoop& loop, std::int64_t count) {
 }
 
 std::vector<StepParts> run_round(const train::RunSetup& setup, std::int64_t steps) {
-  std::vector<std::vector<RankStep>> ranks(static_cast<std::size_t>(setup.ranks));
+  std::vector<std::vector<RankStep>> ranks(static_cast<std::size_t>(setup.replicas));
   std::atomic<bool> stopped{false};
   comm::LocalGroup group = train::threads_of(setup.options.execution);
   train::run_replicas(

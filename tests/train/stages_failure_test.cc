@@ -54,7 +54,7 @@ TEST(NameOfRanks, GathersThemByStage) {
   options.execution.stages = "conv1..pool1,conv2..fc2";
   const RunSetup setup = make_run_setup(options, formula_splits(64), 4);
   EXPECT_EQ(
-      name_of_ranks(*setup.stages, {1, 2, 3}, setup.ranks),
+      name_of_ranks(*setup.stages, {1, 2, 3}, setup.replicas),
       "stage 0 (conv1 .. pool1), replica 1, rank 1 and stage 1 (conv2 .. fc2), replicas 0 and "
       "1, ranks 2 and 3");
 }

@@ -59,7 +59,7 @@ INSTANTIATE_TEST_SUITE_P(Batches, Uneven,
 TEST(Uneven, TheShareOfEveryReplicaIsTold) {
   class Shares : public RunListener {
    public:
-    void started(const StartReport& report) override { of_rank = report.batch_of_rank; }
+    void started(const StartReport& report) override { of_rank = report.batch_of_replica; }
     std::vector<std::int64_t> of_rank;
   } shares;
   TrainOptions options = plain_options(3);

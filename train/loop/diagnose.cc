@@ -25,7 +25,7 @@ std::int64_t nonfinite_in(Device& device, ConstView view) {
 }
 
 std::string rank_in_words(const RunSetup& setup, int rank) {
-  if (setup.stages) return name_of_rank(*setup.stages, rank, setup.ranks);
+  if (setup.stages) return name_of_rank(*setup.stages, rank, setup.replicas);
   return fmt::format("replica {}", rank);
 }
 
@@ -91,7 +91,7 @@ FirstBroken find_first_nonfinite(Replica& replica, const RunSetup& setup, const 
     first.where = fmt::format("the output of layer {} ({}), {} of {} numbers", layer, operation,
                               found, value.count());
   });
-  std::vector<std::int64_t> by_rank(axis != nullptr ? static_cast<std::size_t>(setup.ranks) : 0);
+  std::vector<std::int64_t> by_rank(axis != nullptr ? static_cast<std::size_t>(setup.replicas) : 0);
   const bool meets_others = axis != nullptr || link != nullptr;
   for (std::int64_t unit = 0; first.where.empty() || meets_others; ++unit) {
     const data::Batch* batch = batches->next();

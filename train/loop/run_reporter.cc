@@ -81,17 +81,17 @@ void RunReporter::started(const Ranks& ranks, const nn::Parameters& parameters,
                      .hosts = world.hosts()};
   if (recipe.has_margin()) {
     report.centres =
-        centres_in_words(parameters, state, setup_.ranks * setup_.replica.max_train_batch);
+        centres_in_words(parameters, state, setup_.replicas * setup_.replica.max_train_batch);
     report.low_scale = low_scale_in_words(recipe.scale, setup_.replica.input.outputs);
   }
-  report.ranks = setup_.ranks;
+  report.ranks = setup_.replicas;
   if (setup_.stages) {
     report.ranks *= setup_.stages->count();
     report.stages = stages_in_words(*setup_.stages);
     report.forecast = &setup_.stages->forecast;
   }
-  for (int rank = 0; rank < setup_.ranks; ++rank) {
-    report.batch_of_rank.push_back(setup_.partition.rank_range(0, rank).size());
+  for (int replica = 0; replica < setup_.replicas; ++replica) {
+    report.batch_of_replica.push_back(setup_.partition.rank_range(0, replica).size());
   }
   for (RunListener* listener : listeners_) listener->started(report);
 }

@@ -68,14 +68,14 @@ struct StartReport {
   const TrainOptions& options;
   const nn::Plan& plan;
   const std::vector<Bucket>& buckets;
-  std::string data;                           ///< the data set in words
-  std::string verification{};                 ///< the sets of pairs in words; empty: none
-  std::string centres{};                      ///< centres_in_words(); empty: there are none
-  std::string low_scale{};                    ///< low_scale_in_words()
-  std::vector<std::int64_t> batch_of_rank{};  ///< samples a step, by replica
-  int ranks = 1;                              ///< of the world: of all stages of all replicas
-  std::string stages{};                       ///< in words; empty: the model is not cut
-  const Forecast* forecast = nullptr;         ///< of the stages; null: the model is not cut
+  std::string data;                              ///< the data set in words
+  std::string verification{};                    ///< the sets of pairs in words; empty: none
+  std::string centres{};                         ///< centres_in_words(); empty: there are none
+  std::string low_scale{};                       ///< low_scale_in_words()
+  std::vector<std::int64_t> batch_of_replica{};  ///< samples a step
+  int ranks = 1;                                 ///< of the world: of all stages of all replicas
+  std::string stages{};                          ///< in words; empty: the model is not cut
+  const Forecast* forecast = nullptr;            ///< of the stages; null: the model is not cut
   std::int64_t steps_per_epoch = 0;
   std::int64_t planned_steps = 0;
   std::int64_t first_step = 0;  ///< steps done before (resumed)

@@ -334,7 +334,7 @@ void for_each_sample(const RunSetup& setup, std::int64_t step, F f) {
 
 RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, int world,
                         std::optional<SavedState> resumed, comm::Group* group) {
-  const int ranks = replicas_in(world, options.execution);
+  const int replicas = replicas_in(world, options.execution);
   const Recipe& recipe = options.recipe;
   require(data.train != nullptr && data.test != nullptr, "make_run_setup",
           "Splits::train and Splits::test are data sets, and not null");
@@ -350,10 +350,10 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
       "out");
   if (recipe.has_margin()) {
     (void)margin_of(recipe);
-    if (recipe.class_shards > 0 && recipe.class_shards < ranks) {
+    if (recipe.class_shards > 0 && recipe.class_shards < replicas) {
       throw ContractError(fmt::format(
           "--class-shards {} is less than the {} replicas; take {} or more, or leave it out",
-          recipe.class_shards, ranks, ranks));
+          recipe.class_shards, replicas, replicas));
     }
   }
   RunSetup setup;
@@ -369,9 +369,9 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
           "--grad-dtype bf16-between",
           "sums by two-level, which knows what goes between machines; leave --sync out");
   setup.data = data;
-  setup.ranks = ranks;
-  setup.partition = {data.train->size(), recipe.batch_size, choose_shards(options, ranks), ranks,
-                     recipe.accumulate,  recipe.exact};
+  setup.replicas = replicas;
+  setup.partition = {data.train->size(), recipe.batch_size, choose_shards(options, replicas),
+                     replicas,           recipe.accumulate, recipe.exact};
   setup.planned_steps = setup.partition.steps_per_epoch() * recipe.epochs;
   setup.last_step = options.max_steps < 0 ? setup.planned_steps
                                           : std::min(options.max_steps, setup.planned_steps);
@@ -418,7 +418,7 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
       recipe.exact ? ShardTree(static_cast<int>(setup.partition.shards_of(0).size())).arenas() : 1;
   setup.replica.fuse = options.execution.fuse;
   setup.stages =
-      stages_of(setup.options, setup.replica, first_sizes(setup.partition), ranks, group);
+      stages_of(setup.options, setup.replica, first_sizes(setup.partition), replicas, group);
   setup.loader.max_batch = unit;
   setup.loader.layout = batch_layout(setup.replica.layout);
   setup.options.execution = decided(std::move(setup.options.execution));

@@ -30,7 +30,7 @@ struct VerificationSet {
 struct RunSetup {
   TrainOptions options;
   data::Splits data;
-  int ranks = 1;                                ///< replicas of the whole model
+  int replicas = 1;                             ///< of the whole model
   std::shared_ptr<const StagesSetup> stages{};  ///< null: the model is not cut
   /// The fields of options.recipe but `data`, and what they are: ranks compare them. Made here as a
   /// nlohmann::json allocates as it is destroyed, and ends a program that has no memory left.

@@ -32,7 +32,7 @@ std::string counted(std::int64_t count, const char* what) {
 
 /// "256 samples a step: 2 replicas x 128", "256 samples a step: 86 + 85 + 85 over 3 replicas"
 std::string batch_in_words(const StartReport& report) {
-  const std::vector<std::int64_t>& shares = report.batch_of_rank;
+  const std::vector<std::int64_t>& shares = report.batch_of_replica;
   const std::int64_t batch = std::accumulate(shares.begin(), shares.end(), std::int64_t{0});
   std::string text = counted(batch, "sample") + " a step";
   if (batch < report.options.recipe.batch_size) text += ", all there are";
@@ -111,7 +111,7 @@ std::string transport_in_words(const StartReport& report) {
 
 std::string sync_in_words(const StartReport& report) {
   const bool is_cut = !report.stages.empty();
-  if (report.batch_of_rank.size() == 1) {
+  if (report.batch_of_replica.size() == 1) {
     return is_cut ? "one replica; its stages hand on activations and gradients"
                   : "nothing to synchronise";
   }
@@ -217,7 +217,7 @@ void Console::started(const StartReport& report) {
   if (recipe.precision != Precision::f32) say("precision", precision_in_words(recipe));
   say("batch", batch_in_words(report));
   const std::size_t processes = static_cast<std::size_t>(report.ranks) / execution.devices.size();
-  say("replicas", fmt::format("{}{} on {}, {} each, {}, layout {}", report.batch_of_rank.size(),
+  say("replicas", fmt::format("{}{} on {}, {} each, {}, layout {}", report.batch_of_replica.size(),
                               processes > 1 ? fmt::format(" in {} processes", processes) : "",
                               devices_in_words(execution), counted(execution.threads, "thread"),
                               name_of(detect_instruction_set()), name_of(report.layout)));

@@ -87,7 +87,7 @@ json run_of(const StartReport& report, const RunSetup& setup) {
           {"steps_per_epoch", report.steps_per_epoch},
           {"planned_steps", report.planned_steps},
           {"first_step", report.first_step},
-          {"batch_of_rank", report.batch_of_rank},
+          {"batch_of_rank", report.batch_of_replica},
           {"shards", report.shards},
           {"devices", devices},
           {"processes", static_cast<std::size_t>(report.ranks) / devices.size()},
