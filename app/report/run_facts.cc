@@ -111,6 +111,15 @@ std::vector<RunFacts::Sum> RunFacts::sums() const {
   return sums;
 }
 
+std::vector<RunFacts::Stage> RunFacts::stages() const {
+  std::vector<Stage> stages;
+  for (const json& stage : list("/pipeline/stages")) {
+    if (!stage.is_object()) continue;
+    stages.push_back({text_at(stage, "/layers"), text_at(stage, "/device")});
+  }
+  return stages;
+}
+
 std::vector<RunFacts::Set> RunFacts::verification_sets() const {
   std::vector<Set> sets;
   for (const json& set : list("/verification")) {

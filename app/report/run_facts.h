@@ -37,6 +37,12 @@ class RunFacts {
   };
   std::vector<Sum> sums() const;
 
+  /// Of a model in stages.
+  struct Stage {
+    std::string layers, device;
+  };
+  std::vector<Stage> stages() const;
+
   /// A set of pairs that the run was measured on.
   struct Set {
     std::string name, file, hash;

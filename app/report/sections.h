@@ -36,6 +36,11 @@ Html verification_section(const std::vector<RunFolder>& runs);
 /// time.
 Html time_section(const std::vector<RunFolder>& runs);
 
+/// Of models in stages: the bubble by epoch, measured and predicted, what each stage did, and who
+/// waited for whom. Plots with the ids bubble and stage-time, tables stages and bubbles; "" where
+/// no run has any.
+Html stages_section(const std::vector<RunFolder>& runs);
+
 /// How a run was set up: what differs from `default_config`, and behind a fold the whole
 /// (config.toml as it is, else the recipe of its state). The machine of run.json.
 Html setup_section(const std::vector<RunFolder>& runs, const DefaultConfig& default_config);

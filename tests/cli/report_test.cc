@@ -85,6 +85,32 @@ TEST_F(Report, HoldsEveryPartAndAsksNothingOfTheNetwork) {
   EXPECT_LT(html.size(), std::size_t{1} << 20);
 }
 
+TEST_F(Report, TellsWhichStageWaitedForWhom) {
+  const std::string staged = own_ / "staged";
+  ASSERT_TRUE(succeeds(ringlet(
+      quick_train({"--epochs", "3", "--stages", "flatten..relu1,fc2..fc3", "--out", staged}))));
+  const std::string html = page_of({staged});
+  for (const char* id : {"bubble", "stage-time", "stages", "bubbles"}) {
+    EXPECT_TRUE(has_id(html, id)) << id;
+  }
+  EXPECT_TRUE(holds(html, {"<td class=\"text\">flatten .. relu1</td><td class=\"text\">cpu:0</td>",
+                           "<td class=\"text\">fc2 .. fc3</td>"}));
+  // Of its time: each epoch is in the plot, measured and predicted, and says who waited.
+  EXPECT_EQ(matches(html,
+                    "<td>[0-9]+ %</td><td>[0-9]+ %</td><td class=\"text\">(stage [01])</td>"
+                    "<td>[0-9]+ %</td><td class=\"text\">[a-z0-9 ]+, [0-9]+ %</td>")
+                .size(),
+            3u);
+  EXPECT_EQ(
+      matches(html, "(Stage [01] waited most: [0-9]+\u00a0% of its time, most of all for )").size(),
+      1u);
+  EXPECT_FALSE(has_id(page_of({run()}), "bubble"));
+  const std::string both = page_of({run(), staged});
+  EXPECT_TRUE(has_id(both, "bubble"));
+  EXPECT_TRUE(has_id(both, "stage-time-2"));
+  EXPECT_FALSE(has_id(both, "stage-time"));
+}
+
 // Leaves each plot's size, what its read-out says under the pointer, and whether the page
 // overflows.
 constexpr const char* kProbe = R"js(

@@ -60,6 +60,29 @@ TEST(MetricsReader, ReadsWhatTheWriterWrote) {
   EXPECT_FALSE(metrics.cut_off);
 }
 
+TEST(MetricsReader, ReadsWhatStagesDid) {
+  const std::string begin =
+      R"({"kind":"epoch","epoch":1,"bubble":0.5,"predicted_bubble":0.25,"waiting_stage":1,)"
+      R"("waiting_share":0.75,"waiting_for":"stage 0","waiting_for_share":0.5)";
+  const std::optional<StagesReport> old = parse(begin + "}\n").epochs.front().stages;
+  ASSERT_TRUE(old.has_value());
+  EXPECT_EQ(
+      in_words(*old),
+      "bubble 50 % (predicted 25 %), stage 1 waited most: 75 % of the time, 50 % for stage 0");
+  EXPECT_TRUE(old->stages.empty());
+  const auto stages = parse(begin + R"(,"stages_busy":[0.5,0.25],"stages_before":[0,0.5]})"
+                                    "\n")
+                          .epochs.front()
+                          .stages->stages;
+  EXPECT_EQ(stages, (std::vector<StageShares>{{.busy = .5}, {.busy = .25, .before = .5}}));
+  EXPECT_FALSE(parse(kEpoch + "\n").epochs.front().stages.has_value());
+  for (const char* wrong : {"3", "[0,\"a\"]", "{\"a\":1}", "[null]"}) {
+    EXPECT_TRUE(says(error(begin + ",\"stages_sums\":" + wrong + "}\n"),
+                     {"m.jsonl: line 1", "'stages_sums'", "a list of numbers"}))
+        << wrong;
+  }
+}
+
 TEST(MetricsReader, PassesOverWhatItDoesNotKnow) {
   const Metrics metrics = parse(R"({"kind":"start","version":"9"})"
                                 "\n\n" +

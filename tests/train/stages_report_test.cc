@@ -20,6 +20,10 @@ TEST(StagesReport, SaysTheBubbleAndWhoWaitedForWhom) {
   EXPECT_DOUBLE_EQ(report.waited, .6);
   EXPECT_EQ(report.reason, "stage 0");
   EXPECT_DOUBLE_EQ(report.of_reason, .4);
+  ASSERT_EQ(report.stages.size(), 2u);
+  EXPECT_EQ(report.stages[0], (StageShares{.busy = .7, .data = .1, .behind = .05, .sums = .1}));
+  EXPECT_DOUBLE_EQ(report.stages[1].before, .4);
+  EXPECT_DOUBLE_EQ(report.stages[1].sums, .2);
   EXPECT_EQ(in_words(report),
             "bubble 50 % (predicted 25 %), stage 1 waited most: 60 % of the time, 40 % for stage "
             "0");

@@ -17,6 +17,7 @@
 #include "tests/train/runs.h"
 #include "train/optimizers/optimizer.h"
 #include "train/telemetry/metrics.h"
+#include "train/telemetry/metrics_reader.h"
 
 namespace ringlet::train {
 
@@ -332,6 +333,10 @@ TEST(StagesRun, TellTheirBubbleEachEpoch) {
   EXPECT_EQ(line.at("waiting_share"), last.waited);
   EXPECT_EQ(line.at("waiting_for"), last.reason);
   EXPECT_EQ(line.at("waiting_for_share"), last.of_reason);
+  const Metrics read = read_metrics(folder / "m.jsonl");
+  ASSERT_TRUE(read.epochs.back().stages.has_value());
+  EXPECT_EQ(read.epochs.back().stages->reason, last.reason);
+  EXPECT_EQ(read.epochs.back().stages->stages, last.stages);
   EXPECT_FALSE(run(plain_options(1), formula_splits(150)).epochs.front().stages.has_value());
 }
 

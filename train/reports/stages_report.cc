@@ -63,6 +63,8 @@ StagesReport report_of(const std::vector<StageSeconds>& ranks, int stages, doubl
     }
     busy += mean.busy;
     all += mean.all;
+    report.stages.push_back({mean.busy / mean.all, mean.data / mean.all, mean.before / mean.all,
+                             mean.behind / mean.all, mean.sums / mean.all});
     const double waited = waited_in(mean) / mean.all;
     if (stage > 0 && waited <= report.waited) continue;
     const std::vector<Wait> waits = waits_of(mean, stage);

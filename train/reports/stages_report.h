@@ -5,6 +5,7 @@
 // belongs to them: updates, reading of samples, reports.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,13 +28,31 @@ struct StageSeconds {
 std::string to_text(const StageSeconds& seconds);
 StageSeconds stage_seconds_of(const std::string& text);
 
+/// Parts of a stage's time, 0 to 1, as StageSeconds; up to 1 are missing updates and the rest.
+struct StageShares {
+  double busy = 0, data = 0, before = 0, behind = 0, sums = 0;
+  bool operator==(const StageShares&) const = default;
+};
+
+/// A column of metrics, with a number for each stage.
+struct StageField {
+  const char* name;
+  double StageShares::*share;
+};
+inline constexpr std::array<StageField, 5> kStageFields{{{"stages_busy", &StageShares::busy},
+                                                         {"stages_data", &StageShares::data},
+                                                         {"stages_before", &StageShares::before},
+                                                         {"stages_behind", &StageShares::behind},
+                                                         {"stages_sums", &StageShares::sums}}};
+
 struct StagesReport {
-  double bubble = 0;     ///< measured, 0 to 1
-  double predicted = 0;  ///< the forecast's
-  int stage = 0;         ///< that waited most
-  double waited = 0;     ///< of its time, 0 to 1
-  std::string reason{};  ///< what it waited for most: "stage 0", "samples", "sums"
-  double of_reason = 0;  ///< of its time
+  double bubble = 0;                  ///< measured, 0 to 1
+  double predicted = 0;               ///< the forecast's
+  int stage = 0;                      ///< that waited most
+  double waited = 0;                  ///< of its time, 0 to 1
+  std::string reason{};               ///< what it waited for most: "stage 0", "samples", "sums"
+  double of_reason = 0;               ///< of its time
+  std::vector<StageShares> stages{};  ///< [p]; none where it was read of an older run
 };
 
 /// `ranks`: of each rank, stage by stage, each with as many replicas; a stage's time is the mean of

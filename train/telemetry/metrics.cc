@@ -87,6 +87,10 @@ class JsonLine {
           nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     return *this;
   }
+  JsonLine& field(const char* name, const std::vector<double>& values) {
+    print(R"(,"{}":[{}])", name, fmt::join(values, ","));
+    return *this;
+  }
   std::string_view end() {
     print("}}\n");
     return {text_.data(), text_.size()};
@@ -99,6 +103,12 @@ class JsonLine {
   }
   fmt::memory_buffer text_;
 };
+
+std::vector<double> column_of(const StagesReport& report, const StageField& field) {
+  std::vector<double> column;
+  for (const StageShares& stage : report.stages) column.push_back(stage.*field.share);
+  return column;
+}
 
 }  // namespace
 
@@ -160,6 +170,9 @@ void MetricsWriter::epoch_done(const EpochReport& report) {
         .field("waiting_share", report.stages->waited)
         .field("waiting_for", report.stages->reason)
         .field("waiting_for_share", report.stages->of_reason);
+    for (const StageField& field : kStageFields) {
+      line.field(field.name, column_of(*report.stages, field));
+    }
   }
   file_.append(line.end());
 }

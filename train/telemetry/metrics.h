@@ -8,8 +8,8 @@
 //    "backward_seconds":..,"sync_seconds":..,"update_seconds":..}
 //
 // What a task tells of training follows, as "train_target_angle" (Task::told_of_training), and of a
-// model in stages "bubble", "predicted_bubble", "waiting_stage", "waiting_share", "waiting_for" and
-// "waiting_for_share" (train/reports/stages_report.h).
+// model in stages "bubble", "predicted_bubble", "waiting_stage", "waiting_share", "waiting_for",
+// "waiting_for_share", and lists with a number for each stage (train/reports/stages_report.h).
 //
 // A verification adds a line for each of its sets; "seconds" are those of all of them:
 //

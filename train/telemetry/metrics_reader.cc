@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -51,6 +52,18 @@ class Line {
     const std::optional<double> value = number_if_any(field);
     if (!value) fail(field, "a number");
     return *value;
+  }
+
+  /// Empty where there is none.
+  std::vector<double> numbers(const char* field) const {
+    const auto found = object_.find(field);
+    if (found == object_.end()) return {};
+    std::vector<double> values;
+    for (const json& value : *found) {
+      if (!found->is_array() || !value.is_number()) fail(field, "a list of numbers");
+      values.push_back(value.get<double>());
+    }
+    return values;
   }
 
   std::optional<double> number_if_any(const char* field) const {
@@ -162,7 +175,25 @@ class Reader {
          number("samples_per_second"),
          number("sync_share"),
          {number("data_seconds"), number("forward_seconds"), number("backward_seconds"),
-          number("sync_seconds"), number("update_seconds")}});
+          number("sync_seconds"), number("update_seconds")},
+         stages_of(line)});
+  }
+
+  static std::optional<StagesReport> stages_of(const Line& line) {
+    const std::optional<double> bubble = line.number_if_any("bubble");
+    if (!bubble) return {};
+    StagesReport report{.bubble = *bubble,
+                        .predicted = line.number("predicted_bubble"),
+                        .stage = static_cast<int>(line.whole("waiting_stage")),
+                        .waited = line.number("waiting_share"),
+                        .reason = line.text("waiting_for"),
+                        .of_reason = line.number("waiting_for_share")};
+    for (const StageField& field : kStageFields) {
+      const std::vector<double> column = line.numbers(field.name);
+      report.stages.resize(std::max(report.stages.size(), column.size()));
+      for (std::size_t i = 0; i < column.size(); ++i) report.stages[i].*field.share = column[i];
+    }
+    return report;
   }
 
   std::istream& stream_;

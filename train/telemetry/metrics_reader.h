@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,6 +41,7 @@ struct EpochMetrics {
   double samples_per_second = 0;
   double sync_share = 0;  ///< from 0 to 1
   PhaseSeconds phases;
+  std::optional<StagesReport> stages{};  ///< of a model in stages; as the writer had it
 };
 
 /// A line of a verification, of one set. NaN for what its line does not hold.
