@@ -25,7 +25,7 @@
 #include "tests/train/runs.h"
 #include "train/files/load_model.h"
 #include "train/learner.h"
-#include "train/loop/sharded_rows.h"
+#include "train/sync/gradient_squares.h"
 
 namespace ringlet::train {
 namespace {
@@ -320,15 +320,15 @@ TEST(Placement, ABrokenGradientOfOneRankIsSeenByAll) {
     fill(device.compute(), 2, parameters.gradients().slice(0, 1));
     fill(device.compute(), static_cast<float>(all.rank() + 1),
          parameters.gradients().slice(plan.replicated(), plan.replicated() + 1));
-    ShardedRows rows(device, all, parameters);
+    GradientSquares squares(device, all, nullptr, parameters);
     const Tensor norm(device, {1});
-    rows.measure(device.compute(), norm, {}, false);
+    squares.measure(norm, {});
     EXPECT_FLOAT_EQ(read_scalar(device.compute(), norm), std::sqrt(4.0F + 1 + 4 + 9));
     if (all.rank() == 2) {
       fill(device.compute(), INFINITY,
            parameters.gradients().slice(plan.replicated() + 1, plan.replicated() + 2));
     }
-    rows.measure(device.compute(), norm, {}, false);
+    squares.measure(norm, {});
     EXPECT_TRUE(std::isinf(read_scalar(device.compute(), norm))) << all.rank();
   });
 }

@@ -64,39 +64,7 @@ ShardedRows::ShardedRows(Device& device, comm::Communicator& communicator,
       parameters_(parameters),
       position_(parameters.registry().along),
       planned_(sharded_of(parameters.plan())),
-      meeting_(device, communicator),
-      mine_(device, {std::ssize(planned_) * position_.parts_of_rank() * kDoubleBytes}, DType::u8),
-      sums_(device, {(std::ssize(planned_) * position_.parts() + 1) * kDoubleBytes}, DType::u8),
       block_(device, {std::max(kBlock, longest_row(planned_))}) {}
-
-void ShardedRows::measure(Stream& compute, const View& norm, const NormLimit& limit,
-                          bool rehearses) {
-  const nn::Plan& plan = parameters_.plan();
-  const View gradients = parameters_.gradients();
-  square_sum(compute, gradients.slice(0, plan.replicated()), sums_.view().slice(0, kDoubleBytes));
-  std::int64_t slot = 0;
-  for (int index = 0; index < position_.parts_of_rank(); ++index) {
-    for (const nn::PlannedParameter& planned : planned_) {
-      const std::int64_t columns = planned.shape.count_per_sample();
-      const nn::Rows part =
-          parameters_.registry().parameters[at(planned.id)]->gradient_rows(position_, index);
-      square_sum(
-          compute,
-          gradients.slice(planned.begin + part.begin * columns, planned.begin + part.end * columns),
-          mine_.view().slice(slot, slot + kDoubleBytes), planned.of_loss ? 0 : 1);
-      slot += kDoubleBytes;
-    }
-  }
-  const View all = sums_.view().slice(kDoubleBytes, sums_.shape().count());
-  if (position_.ranks == 1 || rehearses) {
-    copy(compute, mine_, all.slice(0, mine_.shape().count()));
-  } else {
-    meeting_.hold(compute, [&](Stream& stream) {
-      communicator_.all_gather(stream, mine_, all, "squares of sharded rows");
-    });
-  }
-  norm_of_sums(compute, sums_, norm, limit);
-}
 
 ShardedRows::Numbers ShardedRows::numbers_of(const View& arena,
                                              const nn::PlannedParameter& planned) const {
@@ -206,6 +174,10 @@ void ShardedRows::hand_out(const HostState* read, std::span<const StateArena> op
                read == nullptr ? nullptr : &tensor_of(read->optimizer[a], planned));
     }
   }
+}
+
+bool ShardedRows::has_loss() const {
+  return std::ranges::any_of(planned_, [](const auto& each) { return each.of_loss; });
 }
 
 const nn::PlannedParameter& ShardedRows::of_loss() const {

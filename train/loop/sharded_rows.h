@@ -1,5 +1,5 @@
-// ShardedRows: what ranks tell each other of parameters whose rows are cut over them: norms, and
-// their numbers where rank 0 reads and writes files.
+// ShardedRows: what ranks tell each other of parameters whose rows are cut over them, where rank 0
+// reads and writes files.
 //
 // Files have whole tensors under the model's names, and know no number of ranks. Rows travel in
 // blocks from the rank that has them to rank 0, and back, so that no device needs room for more
@@ -14,10 +14,10 @@
 #include <string>
 #include <vector>
 
-#include "kernels/l2_norm.h"
+#include "comm/communicator.h"
+#include "kernels/device.h"
 #include "nn/parameters.h"
 #include "train/files/state.h"
-#include "train/sync/meeting.h"
 
 namespace ringlet::train {
 
@@ -26,15 +26,11 @@ class ShardedRows {
   /// Everything outlives it.
   ShardedRows(Device& device, comm::Communicator& communicator, const nn::Parameters& parameters);
 
-  /// The L2 norm of the summed gradient of all parameters of the model, the same bits on every
-  /// rank: each tells the squares of its rows as doubles, and all add them in the order of parts.
-  /// It is broken as well where the gradient of the loss's own parameters is. `limit`: as l2_norm()
-  /// has it. Collective, unless `rehearses`.
-  void measure(Stream& compute, const View& norm, const NormLimit& limit, bool rehearses);
-
   /// On rank 0, `state` has the rows of all ranks afterwards, where it had rank 0's; without
   /// `rows_of_loss`, but for those of the loss. Collective.
   void collect(HostState& state, std::span<const StateArena> optimizer, bool rows_of_loss = true);
+  /// Whether the loss's own are among them.
+  bool has_loss() const;
   /// What `read`, of rank 0, has of these rows goes to the ranks that own them; it is null on
   /// the others, may be null there too, or have no state of the optimiser. Collective.
   void hand_out(const HostState* read, std::span<const StateArena> optimizer);
@@ -76,10 +72,7 @@ class ShardedRows {
   const nn::Parameters& parameters_;
   nn::AxisPosition position_;
   std::vector<nn::PlannedParameter> planned_;  // those whose rows are cut
-  Meeting meeting_;
-  Tensor mine_;   // doubles: squares of this rank's parts
-  Tensor sums_;   // doubles: of what all ranks have alike, then of all parts
-  Tensor block_;  // f32
+  Tensor block_;                               // f32
 };
 
 }  // namespace ringlet::train

@@ -5,7 +5,6 @@
 #include "base/stopwatch.h"
 #include "kernels/elementwise.h"
 #include "kernels/host_copy.h"
-#include "kernels/l2_norm.h"
 #include "kernels/loss_scale.h"
 #include "train/loop/broadcast_model.h"
 #include "train/reports/failure.h"
@@ -69,7 +68,7 @@ TrainStep::TrainStep(Device& device, const Ranks& ranks, const ReplicaSpec& spec
       loss_scale_(spec.recipe.precision == Precision::f16 ? std::make_unique<LossScale>(device)
                                                           : nullptr),
       inputs_(device, scales_loss() ? options.in_flight + 1 : 0),
-      squares_(device, {2 * kDoubleBytes}, DType::u8),
+      squares_(device, communicator_, ranks.stages, replica_.parameters()),
       sums_(device, nn::Parameters::kStatistics * size_of(DType::f32), options.in_flight + 1),
       clip_norm_(spec.recipe.clip_norm),
       // That of sharded rows, and of stages, takes all ranks, and only rank 0 knows who wants it.
@@ -316,33 +315,12 @@ void TrainStep::measure_gradient(bool rehearses) {
   const nn::Parameters& parameters = replica_.parameters();
   const View norm = statistic(parameters, kGradNorm);
   const NormLimit limit = norm_limit();
-  const View of_model = parameters.gradients().slice(0, parameters.plan().with_gradient());
-  if (stages_ && !rehearses) {
-    stages_->add(parameters.statistics(), of_model, norm, limit);
-  } else if (rows_) {
-    rows_->measure(device_.compute(), norm, limit, rehearses);
-  } else if (parameters.plan().of_loss > 0) {
-    measure_apart(norm, limit);
-  } else {
-    l2_norm(device_.compute(), of_model, norm, limit);
-  }
+  if (stages_ && !rehearses) stages_->add(parameters.statistics());
+  squares_.measure(norm, limit, rehearses);
   if (!scales_loss()) return;
   loss_scale_end(device_.compute(), {.most = static_cast<float>(clip_norm_)}, norm,
                  loss_scale_->state(), inputs_.gradient_scales(),
                  parameters.statistics().slice(kSkipsInRow, kLossScale + 1));
-}
-
-/// The norm of the model's gradient, broken as well where that of the loss's own parameters is.
-void TrainStep::measure_apart(const View& norm, const NormLimit& limit) {
-  Stream& compute = device_.compute();
-  const nn::Plan& plan = replica_.plan();
-  const View gradients = replica_.parameters().gradients();
-  const auto sum = [&](int i) {
-    return squares_.view().slice(i * kDoubleBytes, (i + 1) * kDoubleBytes);
-  };
-  square_sum(compute, gradients.slice(0, plan.of_model()), sum(0));
-  square_sum(compute, gradients.slice(plan.of_model(), plan.with_gradient()), sum(1), 0);
-  norm_of_sums(compute, squares_, norm, limit);
 }
 
 void TrainStep::update() {

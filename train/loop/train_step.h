@@ -37,6 +37,7 @@
 #include "train/optimizers/optimizer.h"
 #include "train/reports/reports.h"
 #include "train/sync/data_axis.h"
+#include "train/sync/gradient_squares.h"
 #include "train/sync/gradient_sync.h"
 #include "train/sync/stage_sums.h"
 #include "train/sync/world_statistics.h"
@@ -193,7 +194,6 @@ class TrainStep {
   void count_share(std::int64_t samples);
   NormLimit norm_limit() const;
   void measure_gradient(bool rehearses = false);
-  void measure_apart(const View& norm, const NormLimit& limit);
 
   Device& device_;
   comm::Communicator& communicator_;
@@ -210,7 +210,7 @@ class TrainStep {
   StepInputs inputs_;
   std::unique_ptr<nn::RowSampler> sampler_;  // null: a step has all rows
   std::unique_ptr<Uploader> listed_;
-  Tensor squares_;  // two doubles
+  GradientSquares squares_;
   Readback sums_;
   double clip_norm_;
   bool grad_norm_;
