@@ -97,6 +97,16 @@ std::vector<std::int64_t> capacities(const PipelineFlags& flags, std::int64_t fr
   return bytes;
 }
 
+/// ", arcface of 1000 centres of 512"; nothing of the usual loss.
+std::string loss_in_words(const train::ReplicaSpec& spec) {
+  const train::Recipe& recipe = spec.recipe;
+  if (!recipe.has_margin()) return "";
+  const std::string sampled =
+      recipe.sample_rate < 1 ? fmt::format(", {:g} of them a step", recipe.sample_rate) : "";
+  return fmt::format(", {} of {} centres of {}{}", recipe.loss, spec.input.outputs,
+                     recipe.embedding_size, sampled);
+}
+
 std::string title(const train::CutModel& model, const train::TrainOptions& options,
                   const PipelineFlags& flags, const DeviceId& device) {
   const nn::ModelInput& input = model.spec.input;
@@ -110,9 +120,10 @@ std::string title(const train::CutModel& model, const train::TrainOptions& optio
                                 : std::string("planned");
   const std::string replicas =
       flags.train.replicas == 1 ? "" : fmt::format(", {} replicas", flags.train.replicas);
-  return fmt::format("{}, {} x {} x {}, batch {}{}, {}, {}, costs {}", options.recipe.model,
-                     input.channels, input.height, input.width, options.recipe.batch_size, replicas,
-                     name_of(options.recipe.precision), name_of(model.spec.layout), costs);
+  return fmt::format("{}, {} x {} x {}{}, batch {}{}, {}, {}, costs {}", options.recipe.model,
+                     input.channels, input.height, input.width, loss_in_words(model.spec),
+                     options.recipe.batch_size, replicas, name_of(options.recipe.precision),
+                     name_of(model.spec.layout), costs);
 }
 
 /// Of processors, whose memory all stages of a machine share.
@@ -133,6 +144,7 @@ nlohmann::json to_json(const Forecast& forecast, const train::CutModel& model,
   json["model"] = options.recipe.model;
   json["image"] = {input.channels, input.height, input.width};
   json["classes"] = input.outputs;
+  json["loss"] = options.recipe.loss;
   json["batch_size"] = options.recipe.batch_size;
   json["precision"] = name_of(options.recipe.precision);
   json["layout"] = name_of(model.spec.layout);

@@ -17,6 +17,7 @@
 #include "bench/simulation/quantities.h"
 #include "data/picture_spec.h"
 #include "train/recipe/models.h"
+#include "train/recipe/recipe_options.h"
 
 namespace ringlet::app {
 
@@ -114,9 +115,10 @@ void add_trace_flags(CLI::App& command, PipelineFlags& flags) {
           ->type_name("TRACE")
           ->group(kPipelineFiles);
   for (const char* flag :
-       {"--model", "--image", "--classes", "--batch-size", "--optimizer", "--precision", "--stages",
-        "--micro-batches", "--pipeline", "--recompute", "--balance", "--replicas", "--device",
-        "--threads", "--layout", "--memory", "--link"}) {
+       {"--model",     "--image",    "--classes",       "--batch-size",     "--optimizer",
+        "--precision", "--stages",   "--micro-batches", "--pipeline",       "--recompute",
+        "--balance",   "--replicas", "--device",        "--threads",        "--layout",
+        "--memory",    "--link",     "--loss",          "--embedding-size", "--sample-rate"}) {
     from->excludes(command.get_option(flag));
   }
   command.add_option("--step", flags.step, "of the trace, from 0 [one of middle length]")
@@ -143,7 +145,8 @@ void add_pipeline_flags(CLI::App& command, PipelineFlags& flags) {
       ->check(whole_number(1))
       ->type_name("N")
       ->group(kModelCut);
-  add_recipe_flags(command, flags.train, kModelCut, {"batch_size", "optimizer"});
+  add_recipe_flags(command, flags.train, kModelCut,
+                   {"batch_size", "optimizer", "loss", "embedding_size", "sample_rate"});
   add_precision_flags(command, flags.train, kModelCut);
   command
       .add_option("--stages", flags.stages,
@@ -225,7 +228,8 @@ train::CutModel model_of(const PipelineFlags& flags, const train::TrainOptions& 
       train::choose_layout(options.execution.layout, kind, samples, options.recipe.precision);
   return checked([&] {
     require_precision(spec, kind, options.execution.emulate_precision);
-    return train::make_cut_model(spec);
+    check_belongings(spec.recipe, true, false);
+    return train::make_cut_model(spec, {}, {.ranks = flags.train.replicas});
   });
 }
 

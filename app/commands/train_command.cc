@@ -305,7 +305,7 @@ int run_training(const RawFlags& flags, const CLI::App& command, comm::Group& gr
       [&] { return train::make_run_setup(options, data, group.size(), std::move(saved), &group); });
   checked([&] { train::require_trainable(setup); });
   checked([&] {
-    train::require_room(setup.options, setup.replicas, setup.replica.input.outputs, memory);
+    train::require_room(setup.options, group.size(), setup.replica.input.outputs, memory);
   });
   if (speaks && former) warn_of_other_tests(former->weights, *data.test);
   setup.stop_requested = is_to_stop;

@@ -68,6 +68,35 @@ TEST(Pipeline, CountsWhatIsRecomputed) {
   }
 }
 
+// Of the last stage, each replica's share of the rows.
+TEST(Pipeline, CountsTheCentresOfALoss) {
+  const TemporaryDirectory folder;
+  const auto last_of = [&](const Arguments& flags) {
+    const std::string file = folder / "pipeline.json";
+    const Outcome outcome =
+        pipeline(Arguments{"--stages", "conv1..layer1,layer2..fc", "--batch-size", "64",
+                           "--balance", "planned", "--json", file, "--force"} +
+                 flags);
+    EXPECT_TRUE(succeeds(outcome));
+    return std::pair(outcome.out, json_or_discarded(read_file(file)).at("stages")[1]);
+  };
+  const Arguments loss{"--loss", "arcface", "--embedding-size", "32", "--classes", "5000"};
+  const auto [usual, logits] = last_of({"--classes", "32"});
+  const auto [text, all] = last_of(loss);
+  const auto half = last_of(loss + Arguments{"--replicas", "2"}).second;
+  EXPECT_TRUE(holds(text, {"resnet20, 3 x 32 x 32, arcface of 5000 centres of 32, batch 64, "}));
+  const auto numbers = [](const nlohmann::json& stage, const char* key) {
+    return stage.at(key).get<double>();
+  };
+  constexpr double kCentres = 5000 * 32, kBytes = 4 * 3;  // value, gradient and velocity
+  EXPECT_EQ(numbers(all, "parameters"), numbers(logits, "parameters") + kCentres);
+  const double standing = numbers(all, "standing_bytes");
+  EXPECT_NEAR(standing - numbers(logits, "standing_bytes"), kBytes * kCentres, 1024);
+  EXPECT_NEAR(standing - numbers(half, "standing_bytes"), kBytes * kCentres / 2, 1024);
+  EXPECT_TRUE(fails_with(2, pipeline({"--embedding-size", "32", "--balance", "planned"}),
+                         {"--embedding-size", "--loss"}));
+}
+
 TEST(Pipeline, TakesDevicesThatAreNotThere) {
   const Outcome outcome = pipeline({"--stages", "2", "--replicas", "2", "--device", "cuda",
                                     "--balance", "planned", "--memory", "1G"});

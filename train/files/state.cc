@@ -107,6 +107,7 @@ void upload(Device& device, const HostState& state, const nn::Parameters& parame
                   registry.parameters[i]->value);
   }
   for (std::size_t i = 0; i < state.buffers.size(); ++i) {
+    if (state.buffers[i].empty()) continue;  // as they start
     copy_from_host(stream, state.buffers[i].data(), registry.buffers[i]->value);
   }
   for (std::size_t i = 0; i < state.counters.size(); ++i) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <deque>
 #include <optional>
 #include <utility>
 
@@ -11,9 +12,8 @@
 #include "base/memory_limits.h"
 #include "kernels/elementwise.h"
 #include "kernels/host_copy.h"
-#include "nn/cast.h"
+#include "nn/axis.h"
 #include "nn/layers/linear.h"
-#include "nn/ops/softmax_cross_entropy.h"
 #include "nn/parameters.h"
 #include "train/optimizers/optimizer.h"
 #include "train/pipeline/stage_table.h"
@@ -23,11 +23,6 @@ namespace ringlet::train {
 namespace {
 
 constexpr std::uint64_t kSeed = 1;
-
-/// What a last stage ends in. Losses differ by less than a clock sees.
-nn::Variable loss_of(const nn::Variable& output, const nn::Variable& targets) {
-  return nn::softmax_cross_entropy(nn::cast(output, DType::f32), targets);
-}
 
 double cost_of(const WorkTotals& work) { return work.flops + kFlopsPerByte * work.bytes; }
 
@@ -39,22 +34,60 @@ std::int64_t bytes_into(const CutModel& model, int unit) {
   return unit == 0 ? 0 : model.units[unit].input.bytes;
 }
 
-/// Units [begin, end) as a stage of its own, with its plan.
+ReplicaSpec spec_of(const CutModel& model, const nn::StageCut& cut) {
+  ReplicaSpec spec = model.spec;
+  spec.stage = std::make_shared<const StageSpec>(StageSpec{model.units, cut});
+  return spec;
+}
+
+/// Units [begin, end) as a stage of its own, with its plan. The last one has the loss, too.
 struct PlannedPart {
   PlannedPart(CutModel& model, int begin, int end)
       : cut(cut_of(model, begin, end)),
-        layer(nn::stage_of(*model.model, model.units, begin, end)),
-        registry(nn::register_model(*layer)),
-        batch(nn::batch_of(model.units, cut, model.input)),
-        pass(nn::pass_of(*layer, model.units, cut, loss_of)),
-        plan(nn::plan_training(registry, batch, pass, model.spec.fuse)) {}
+        spec(spec_of(model, cut)),
+        task(task_of(spec)),
+        layer(nn::stage_of(*model.model, model.units, begin, end)) {
+    if (end == model.units.count()) layer = with_loss(spec, std::move(layer));
+    registry = nn::register_model(*layer);
+    if (registry.is_sharded()) registry.place(model.along);
+    batch = batch_of(spec, spec.max_train_batch);
+    plan = nn::plan_training(registry, batch, pass_of(spec, *task, *layer, true), spec.fuse);
+  }
 
   nn::StageCut cut;
+  ReplicaSpec spec;
+  std::shared_ptr<const Task> task;
   std::unique_ptr<nn::Layer> layer;
-  nn::Registry registry;
-  nn::BatchSpec batch;
-  nn::Pass pass;
-  nn::Plan plan;
+  nn::Registry registry{};
+  nn::BatchSpec batch{};
+  nn::Plan plan{};
+};
+
+/// The replicas over which rows are cut, as one of them sees them where nobody else is there: the
+/// others have what this one has.
+class AxisAlone final : public nn::Axis {
+ public:
+  AxisAlone(const nn::AxisPosition& position, std::int64_t samples)
+      : position_(position), samples_(samples) {}
+  const nn::AxisPosition& position() const override { return position_; }
+  std::int64_t samples(int) const override { return samples_; }
+  std::int64_t most() const override { return samples_; }
+  void gather(Stream& compute, ConstView mine, View all, const char*) override {
+    const std::int64_t count = mine.count();
+    const View slots = all.reshaped({position_.ranks * count});
+    for (int rank = 0; rank < position_.ranks; ++rank) {
+      copy(compute, mine.reshaped({count}), slots.slice(rank * count, (rank + 1) * count));
+    }
+  }
+  void exchange(Stream& compute, ConstView out, View in, const char*) override {
+    copy(compute, out, in);
+  }
+  void sum(Stream&, View, const char*) override {}
+  void sum_own(Stream&, View, const char*) override {}
+
+ private:
+  nn::AxisPosition position_;
+  std::int64_t samples_;
 };
 
 std::unique_ptr<Optimizer> optimizer_of(const MakeOptimizer& make, Device& device,
@@ -79,11 +112,12 @@ int numbers_kept(const MakeOptimizer& make, const Recipe& recipe) {
 }
 
 /// Its value, gradients and state, and what a step says of running statistics.
-std::int64_t standing_bytes(const nn::Plan& plan, int arenas, int kept) {
-  const std::int64_t in_arena =
-      plan.with_gradient() + nn::Parameters::kStatistics + plan.running_elements;
-  const std::int64_t numbers =
-      (1 + kept) * plan.elements + arenas * in_arena + plan.running_elements;
+std::int64_t standing_bytes(const nn::Plan& plan, int arenas, int kept, int shards) {
+  const std::int64_t behind = nn::Parameters::kStatistics + plan.running_elements;
+  const std::int64_t gradients = plan.with_gradient() + behind +
+                                 (arenas - 1) * (plan.replicated_gradient() + behind) +
+                                 std::max(0, shards - 1) * plan.rows_apart;
+  const std::int64_t numbers = (1 + kept) * plan.elements + gradients + plan.running_elements;
   const std::int64_t narrow = is_narrow(plan.activations) ? size_of(plan.activations) : 0;
   return numbers * size_of(DType::f32) + narrow * plan.elements + plan.step_bytes;
 }
@@ -134,14 +168,15 @@ class MeasuredPart {
     const StepRates rates = optimizer_->rates_of({});
     rates_ = Tensor(device, {static_cast<std::int64_t>(rates.size())});
     copy_from_host(device.compute(), rates.data(), rates_);
-    if (is_last()) {
-      const nn::TensorSpec& spec = planned_.batch.tensors.back();
-      targets_ = Tensor(device, spec.shape, spec.dtype, spec.layout);
-      fill(device.compute(), 0, targets_.view());
+    const auto& tensors = planned_.batch.tensors;
+    for (std::size_t i = 1; i < tensors.size(); ++i) {
+      others_.emplace_back(device, tensors[i].shape, tensors[i].dtype, tensors[i].layout);
+      fill(device.compute(), 0, others_.back().view());
+    }
+    if (planned_.registry.is_sharded() && !planned_.registry.along.alone()) {
+      axis_.emplace(planned_.registry.along, planned_.batch.samples());
     }
   }
-
-  bool is_last() const { return !planned_.batch.hands_on; }
 
   /// `from`: what the part before gave; absent: something of its shape. Returns what the next part
   /// takes.
@@ -153,12 +188,15 @@ class MeasuredPart {
     const ConstView in = from.absent() ? ConstView(in_.view()) : from;
     // Nobody writes to what a stage takes.
     const View value(const_cast<void*>(in.address()), in.shape(), in.dtype(), in.layout());
-    tape_.begin({.seed = kSeed, .fuse = fuse_});
+    tape_.begin({.seed = kSeed, .fuse = fuse_, .axis = axis_ ? &*axis_ : nullptr});
+    const auto& tensors = planned_.batch.tensors;
     nn::Batch batch(planned_.batch.activations);
     x_ = spec.wants_gradient ? tape_.input(value) : tape_.constant(value);
     batch.add(spec.name, x_);
-    if (is_last()) batch.add(nn::kTargets, tape_.constant(targets_));
-    y_ = planned_.pass(tape_, batch);
+    for (std::size_t i = 0; i < others_.size(); ++i) {
+      batch.add(tensors[i + 1].name, tape_.constant(others_[i]));
+    }
+    y_ = run_forward(planned_.spec, *planned_.task, {tape_, *planned_.layer, batch});
     return y_.value();
   }
 
@@ -185,7 +223,9 @@ class MeasuredPart {
   nn::Tape tape_;
   bool fuse_;
   std::optional<Arena> step_{};
-  Tensor rates_{}, targets_{}, in_{}, seed_{};
+  std::optional<AxisAlone> axis_{};
+  std::deque<Tensor> others_{};  // what a batch has beside the first tensor
+  Tensor rates_{}, in_{}, seed_{};
   nn::Variable x_{}, y_{};
 };
 
@@ -303,19 +343,21 @@ double seconds_per_byte(Device& device, const UnitCosts& costs) {
 
 }  // namespace
 
-CutModel make_cut_model(const ReplicaSpec& spec, const MakeOptimizer& make_optimizer) {
+CutModel make_cut_model(const ReplicaSpec& spec, const MakeOptimizer& make_optimizer,
+                        const nn::AxisPosition& along) {
   const nn::BatchSpec batch = batch_of(spec, spec.max_train_batch);
   const nn::InputSpec input{.shape = batch.tensors.front().shape,
                             .layout = spec.layout,
                             .activations = batch.activations};
-  std::unique_ptr<nn::Layer> model = make_model(spec);
+  std::unique_ptr<nn::Layer> model = make_body(spec);
   nn::Units units = nn::units_of(*model, nn::register_model(*model), input, spec.fuse);
   return {spec,
           input,
           std::move(model),
           std::move(units),
           make_optimizer,
-          numbers_kept(make_optimizer, spec.recipe)};
+          numbers_kept(make_optimizer, spec.recipe),
+          along};
 }
 
 StageBytes plan_stage(CutModel& model, int begin, int end) {
@@ -323,7 +365,7 @@ StageBytes plan_stage(CutModel& model, int begin, int end) {
   const int arenas = model.spec.gradient_arenas;
   return {
       .parameters = part.plan.parameter_count,
-      .standing = standing_bytes(part.plan, arenas, model.numbers_kept),
+      .standing = standing_bytes(part.plan, arenas, model.numbers_kept, model.along.shards),
       .pass = part.plan.activation_bytes + bytes_into(model, begin),
       .kept = bytes_into(model, begin) + (end < model.units.count() ? bytes_into(model, end) : 0),
       .forward = cost_of(part.plan.forward),

@@ -21,14 +21,15 @@
 #include <vector>
 
 #include "kernels/device.h"
+#include "nn/placement.h"
 #include "nn/stages/stages.h"
 #include "train/pipeline/balance.h"
 #include "train/task/replica_spec.h"
 
 namespace ringlet::train {
 
-/// A model whose stages are asked for. Not registered: its parameters belong to whoever makes
-/// stages of it (nn::stage_of).
+/// A model whose stages are asked for, without the loss's parameters, which the last stage gets.
+/// Not registered: its parameters belong to whoever makes stages of it (nn::stage_of).
 struct CutModel {
   ReplicaSpec spec;     ///< max_train_batch: samples of the first, largest micro-batch
   nn::InputSpec input;  ///< of such a micro-batch
@@ -36,9 +37,12 @@ struct CutModel {
   nn::Units units;
   MakeOptimizer make_optimizer{};  ///< see TrainOptions
   int numbers_kept = 0;            ///< by the optimiser, for each parameter
+  nn::AxisPosition along{};        ///< the replica that is looked at, where rows are cut
 };
-/// Throws ContractError where the images do not fit the model.
-CutModel make_cut_model(const ReplicaSpec& spec, const MakeOptimizer& make_optimizer = {});
+/// `along`: where the replica with most of the rows that are cut stands. Throws ContractError where
+/// the images do not fit the model.
+CutModel make_cut_model(const ReplicaSpec& spec, const MakeOptimizer& make_optimizer = {},
+                        const nn::AxisPosition& along = {});
 
 struct UnitCosts {
   bool measured = false;

@@ -93,16 +93,28 @@ std::vector<std::int64_t> Evaluator::pass_sizes() const {
   return {sizes.begin(), sizes.end()};
 }
 
+/// The last number of a round of passes, one of each rank, in which all take part: of rows that are
+/// cut each has some.
+std::int64_t Evaluator::end_of_rounds() const {
+  const std::int64_t ranks = communicator_.size();
+  return axis_ != nullptr ? (passes_ + ranks - 1) / ranks * ranks : passes_;
+}
+
+/// Says what all ranks have in the round of this rank's pass `pass`.
+void Evaluator::begin_round(std::int64_t pass) {
+  if (axis_ == nullptr) return;
+  const std::int64_t first = pass - communicator_.rank();
+  for (std::size_t r = 0; r < samples_by_rank_.size(); ++r) {
+    samples_by_rank_[r] = size_of_pass(first + static_cast<std::int64_t>(r));
+  }
+  axis_->begin(samples_by_rank_, batch_);
+}
+
 void Evaluator::make_passes(const StopRequest& stop, Tested& mine, bool& whole) {
-  const std::int64_t rank = communicator_.rank(), ranks = communicator_.size();
-  const std::int64_t end =
-      axis_ != nullptr ? passes_ + ranks - 1 - (passes_ + ranks - 1) % ranks : passes_;
-  for (std::int64_t i = rank; i < end; i += ranks) {
+  const std::int64_t end = end_of_rounds();
+  for (std::int64_t i = communicator_.rank(); i < end; i += communicator_.size()) {
     communicator_.note_work();
-    for (std::size_t r = 0; r < samples_by_rank_.size(); ++r) {
-      samples_by_rank_[r] = size_of_pass(i - rank + static_cast<std::int64_t>(r));
-    }
-    if (axis_ != nullptr) axis_->begin(samples_by_rank_, batch_);
+    begin_round(i);
     whole = whole && !(stop && stop());
     const data::Batch* batch = nullptr;
     try {
@@ -120,18 +132,33 @@ void Evaluator::make_passes(const StopRequest& stop, Tested& mine, bool& whole) 
   }
 }
 
+/// The next batch of a chain of stages; null where the first stage, which alone decides, has none.
+const data::Batch* Evaluator::next_of_chain(const StopRequest& stop, Tested& mine, bool& whole) {
+  const data::Batch* batch = nullptr;
+  try {
+    whole = ranks_.stage() > 0 || !(stop && stop());
+    if (whole) batch = batches_->next();
+  } catch (...) {
+    if (ranks_.stage() > 0) throw;
+    mine.failure = std::current_exception();
+  }
+  return link_->pass_on(batch != nullptr ? 1 : 0) == 0 ? nullptr : batch;
+}
+
 void Evaluator::make_passes_of_stage(const StopRequest& stop, Tested& mine, bool& whole) {
-  for (std::int64_t i = communicator_.rank(); i < passes_; i += communicator_.size()) {
+  const std::int64_t end = end_of_rounds();
+  bool goes_on = true;
+  for (std::int64_t i = communicator_.rank(); i < end; i += communicator_.size()) {
     communicator_.note_work();
-    const data::Batch* batch = nullptr;
-    try {
-      whole = ranks_.stage() > 0 || !(stop && stop());
-      if (whole) batch = batches_->next();
-    } catch (...) {
-      if (ranks_.stage() > 0) throw;  // the first stage alone says whether a pass comes
-      mine.failure = std::current_exception();
+    begin_round(i);
+    const data::Batch* const batch =
+        goes_on && i < passes_ ? next_of_chain(stop, mine, whole) : nullptr;
+    goes_on = batch != nullptr;
+    if (!goes_on && axis_ == nullptr) return;
+    if (!goes_on) {
+      replica_.evaluate_nothing();  // others need this rank's rows
+      continue;
     }
-    if (link_->pass_on(batch != nullptr ? 1 : 0) == 0) return;
     link_->receive(batch->n);
     if (ranks_.is_last()) {
       replica_.evaluate(*batch, losses_.view().slice(i, i + 1), numbers_of(i));

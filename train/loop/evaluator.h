@@ -58,6 +58,9 @@ class Evaluator {
   /// Makes this rank's passes, and notes what keeps it from that.
   void make_passes(const StopRequest& stop, Tested& mine, bool& whole);
   void make_passes_of_stage(const StopRequest& stop, Tested& mine, bool& whole);
+  const data::Batch* next_of_chain(const StopRequest& stop, Tested& mine, bool& whole);
+  std::int64_t end_of_rounds() const;
+  void begin_round(std::int64_t pass);
   Tested outcome_of(const std::vector<float>& sums, Tested mine) const;
   Evaluation summarize(const std::vector<float>& sums) const;
   View numbers_of(std::int64_t pass) const;

@@ -58,7 +58,7 @@ RunReporter::RunReporter(const RunSetup& setup, std::span<RunListener* const> li
                       [](const RunListener* listener) { return listener->wants_grad_norm(); })) {}
 
 void RunReporter::started(const Ranks& ranks, const nn::Parameters& parameters,
-                          std::span<const StateArena> state, const std::vector<Bucket>& buckets) {
+                          const std::string& centres, const std::vector<Bucket>& buckets) {
   if (listeners_.empty()) return;
   const Recipe& recipe = setup_.options.recipe;
   const comm::Communicator& communicator = ranks.replicas;
@@ -80,8 +80,7 @@ void RunReporter::started(const Ranks& ranks, const nn::Parameters& parameters,
                      .path = world.path(),
                      .hosts = world.hosts()};
   if (recipe.has_margin()) {
-    report.centres =
-        centres_in_words(parameters, state, setup_.replicas * setup_.replica.max_train_batch);
+    report.centres = centres;
     report.low_scale = low_scale_in_words(recipe.scale, setup_.replica.input.outputs);
   }
   report.ranks = setup_.replicas;

@@ -11,7 +11,6 @@
 #include "nn/parameters.h"
 #include "train/loop/ranks.h"
 #include "train/loop/train_step.h"
-#include "train/optimizers/optimizer.h"
 #include "train/reports/reports.h"
 #include "train/setup/run_setup.h"
 
@@ -24,8 +23,9 @@ class RunReporter {
 
   bool wants_grad_norm() const { return wants_grad_norm_; }
 
-  void started(const Ranks& ranks, const nn::Parameters& parameters,
-               std::span<const StateArena> state, const std::vector<Bucket>& buckets);
+  /// `centres`: what the loss's own take, in words.
+  void started(const Ranks& ranks, const nn::Parameters& parameters, const std::string& centres,
+               const std::vector<Bucket>& buckets);
   /// Steps run eagerly from here on (step_graphs.h).
   void graph_refused(const std::string& why);
   /// A step of `samples` begins. `alone`: no earlier one waits to be reported.

@@ -1,9 +1,12 @@
 #include "train/loop/stage_state.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <map>
+#include <sstream>
+#include <string>
 #include <utility>
 
 namespace ringlet::train {
@@ -19,6 +22,12 @@ std::vector<std::size_t> places_of(const std::vector<Owner*>& part,
   std::vector<std::size_t> places;
   for (const Owner* owner : part) places.push_back(by_name.at(owner->name));
   return places;
+}
+
+/// With a tensor for each of `values`, and as long; of one parameter's rows with one.
+HostArena empty_arena(const ArenaSpec& spec, const std::vector<std::vector<float>>& values) {
+  if (spec.rows_of < 0) return {spec, values};
+  return {spec, std::vector<std::vector<float>>(1)};
 }
 
 /// The state's numbers one behind the other, and back. Counters and the loss scale keep their bits.
@@ -83,7 +92,21 @@ struct StageState::Part {
   nn::Registry registry;
   std::vector<std::size_t> parameters, buffers, counters;  // in the whole model's registry
 
-  /// A state of this stage with tensors of zeros, of arenas and a loss scale as `like` has them.
+  /// An arena of the whole model as this stage has it; nothing where its rows are another's.
+  std::optional<ArenaSpec> own(const ArenaSpec& of_whole) const {
+    if (of_whole.rows_of < 0) return of_whole;
+    const auto at = std::ranges::find(parameters, static_cast<std::size_t>(of_whole.rows_of));
+    if (at == parameters.end()) return {};
+    return ArenaSpec(of_whole.name, static_cast<int>(at - parameters.begin()));
+  }
+  /// The other way.
+  ArenaSpec whole(const ArenaSpec& own) const {
+    if (own.rows_of < 0) return own;
+    return {own.name, static_cast<int>(parameters.at(static_cast<std::size_t>(own.rows_of)))};
+  }
+
+  /// A state of this stage with tensors of zeros, of arenas and a loss scale as `like` of the whole
+  /// model has them.
   HostState empty(const HostState& like) const {
     HostState state;
     const auto zeros = [](const auto* owner) {
@@ -93,7 +116,7 @@ struct StageState::Part {
     for (const auto* b : registry.buffers) state.buffers.push_back(zeros(b));
     state.counters.resize(registry.counters.size());
     for (const HostArena& arena : like.optimizer) {
-      state.optimizer.emplace_back(arena, state.values);
+      if (const auto spec = own(arena)) state.optimizer.push_back(empty_arena(*spec, state.values));
     }
     state.loss_scale = like.loss_scale;
     return state;
@@ -101,21 +124,29 @@ struct StageState::Part {
 
   /// Calls f(of the whole model, of the stage) for each tensor and counter.
   template <class F>
-  void for_each(HostState& whole, HostState& own, F f) const {
+  void for_each(HostState& whole, HostState& own_state, F f) const {
     const auto go = [&f](auto& all, auto& mine, const std::vector<std::size_t>& places) {
       for (std::size_t i = 0; i < mine.size(); ++i) f(all[places[i]], mine[i]);
     };
-    go(whole.values, own.values, parameters);
-    go(whole.buffers, own.buffers, buffers);
-    go(whole.counters, own.counters, counters);
-    for (std::size_t a = 0; a < own.optimizer.size(); ++a) {
-      go(whole.optimizer[a].tensors, own.optimizer[a].tensors, parameters);
+    go(whole.values, own_state.values, parameters);
+    go(whole.buffers, own_state.buffers, buffers);
+    go(whole.counters, own_state.counters, counters);
+    auto mine = own_state.optimizer.begin();
+    for (HostArena& arena : whole.optimizer) {
+      if (!own(arena)) continue;
+      go(arena.tensors, (mine++)->tensors, arena.rows_of < 0 ? parameters : kOneTensor);
     }
   }
+
+ private:
+  inline static const std::vector<std::size_t> kOneTensor{0};
 };
 
 StageState::StageState(const StagesSetup& stages, const ReplicaSpec& spec, const Ranks& ranks)
-    : stages_(stages), ranks_(ranks), host_(open_device({}, {.threads = 1, .overlap = false})) {
+    : stages_(stages),
+      ranks_(ranks),
+      exact_(spec.recipe.exact),
+      host_(open_device({}, {.threads = 1, .overlap = false})) {
   const nn::Registry& whole = registry();
   for (const auto& stage : stages.specs) {
     ReplicaSpec of_stage = spec;
@@ -151,21 +182,51 @@ void StageState::exchange(int to, std::vector<float>* out, int from, std::vector
   if (in != nullptr) transport.exchange(stream, comm::kNobody, {}, from, view(*in));
 }
 
-HostState StageState::collect(TrainStep& step) {
+const StageState::Part& StageState::own_part() const {
+  return parts_[static_cast<std::size_t>(ranks_.stage())];
+}
+
+bool StageState::is_sharded() const {
+  return registry().is_sharded() && (exact_ || ranks_.replicas.size() > 1);
+}
+
+std::vector<ArenaSpec> StageState::arenas(const Optimizer& optimizer) const {
+  std::string mine;
+  for (const StateArena& arena : optimizer.state()) {
+    const ArenaSpec spec = own_part().whole(arena);
+    mine += fmt::format("{} {}\n", spec.rows_of, spec.name);
+  }
+  std::vector<ArenaSpec> all;
+  for (const std::string& text :
+       ranks_.world.gather_text(host_->communication(), mine, "what the optimisers keep")) {
+    std::istringstream lines(text);
+    int rows_of = 0;
+    for (std::string name; lines >> rows_of && std::getline(lines >> std::ws, name);) {
+      const ArenaSpec spec(name, rows_of);
+      if (std::ranges::find(all, spec) == all.end()) all.push_back(spec);
+    }
+  }
+  return all;
+}
+
+HostState StageState::collect(TrainStep& step, bool rows_of_loss) {
+  HostState whole;
+  for (const ArenaSpec& arena : arenas(step.optimizer())) {
+    whole.optimizer.push_back(
+        empty_arena(arena, std::vector<std::vector<float>>(registry().parameters.size())));
+  }
+  HostState own;
+  if (ranks_.replica() == 0 || step.is_sharded()) own = step.download_state(rows_of_loss);
   if (ranks_.replica() != 0) return {};
-  HostState own = step.download_state();
   std::vector<float> floats;
-  const int stage = ranks_.stage();
-  if (stage > 0) {
+  if (ranks_.stage() > 0) {
     pack(own, floats, false);
     exchange(0, &floats, comm::kNobody, nullptr);
     return {};
   }
-  HostState whole;
   whole.values.resize(registry().parameters.size());
   whole.buffers.resize(registry().buffers.size());
   whole.counters.resize(registry().counters.size());
-  for (const HostArena& arena : own.optimizer) whole.optimizer.emplace_back(arena, whole.values);
   whole.loss_scale = own.loss_scale;
   for (std::size_t from = 0; from < parts_.size(); ++from) {
     if (from > 0) {
@@ -178,18 +239,25 @@ HostState StageState::collect(TrainStep& step) {
   return whole;
 }
 
-void StageState::hand_out(TrainStep& step, const HostState* read) {
-  if (ranks_.replica() != 0) return;
-  std::vector<float> floats;
-  const int stage = ranks_.stage();
-  if (stage > 0) {
-    exchange(comm::kNobody, nullptr, 0, &floats);
-    if (floats.empty()) return;
-    HostState own = parts_[static_cast<std::size_t>(stage)].empty(step.download_state());
-    pack(own, floats, true);
-    return step.upload_state(own);
-  }
+std::optional<HostState> StageState::hand_out(TrainStep& step, const HostState* read) {
   HostState whole = read != nullptr ? *read : HostState{};
+  for (const ArenaSpec& arena : arenas(step.optimizer())) {
+    if (read == nullptr) whole.optimizer.push_back(empty_arena(arena, {}));
+  }
+  if (ranks_.replica() != 0) return {};
+  std::vector<float> floats;
+  if (ranks_.stage() > 0) {
+    exchange(comm::kNobody, nullptr, 0, &floats);
+    if (floats.empty()) return {};
+    if (step.scales_loss()) whole.loss_scale.emplace();
+    HostState own = own_part().empty(whole);
+    pack(own, floats, true);
+    step.upload_state(own);
+    return own;
+  }
+  whole.values.resize(registry().parameters.size());  // of what was not read there is nothing
+  whole.buffers.resize(registry().buffers.size());
+  whole.counters.resize(registry().counters.size());
   for (std::size_t to = parts_.size(); to-- > 0;) {
     if (read == nullptr) {
       if (to > 0) exchange(static_cast<int>(to), &floats, comm::kNobody, nullptr);
@@ -197,11 +265,15 @@ void StageState::hand_out(TrainStep& step, const HostState* read) {
     }
     HostState part = parts_[to].empty(whole);
     parts_[to].for_each(whole, part, [](auto& all, auto& mine) { mine = std::move(all); });
-    if (to == 0) return step.upload_state(part);
+    if (to == 0) {
+      step.upload_state(part);
+      return part;
+    }
     floats.clear();
     pack(part, floats, false);
     exchange(static_cast<int>(to), &floats, comm::kNobody, nullptr);
   }
+  return {};
 }
 
 }  // namespace ringlet::train

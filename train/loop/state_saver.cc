@@ -77,13 +77,16 @@ template <class Write>
 void StateSaver::on_rank_0_with_rows(const fs::path& target, TrainStep& step,
                                      const Progress& progress,
                                      std::span<const StateArena> optimizer, Write write) {
-  const bool sharded = step.is_sharded();
-  const bool apart = sharded && bytes_of_centres(step.replica().parameters().registry()) >
-                                    setup_.options.files.most_centres_sent;
+  const bool sharded = whole_ != nullptr ? whole_->is_sharded() : step.is_sharded();
+  const bool apart =
+      sharded && bytes_of_centres(registry_of(step)) > setup_.options.files.most_centres_sent;
   HostState state;
   communicator_.set_activity("saving");
-  if (sharded) state = step.download_state(!apart);  // others than rank 0 have a part
-  if (whole_ != nullptr) state = whole_->collect(step);
+  if (whole_ != nullptr) {
+    state = whole_->collect(step, !apart);
+  } else if (sharded) {
+    state = step.download_state(!apart);  // others than rank 0 have a part
+  }
   std::optional<AtomicDirectory> folder;
   if (apart) {
     fs::path aside;
@@ -114,15 +117,18 @@ RowsApart StateSaver::write_rows(const fs::path& aside, TrainStep& step, const P
         "writes its own there; --out has to be in a folder that all of them share",
         folder.string(), host_name()));
   }
-  const ShardedRows::Written mine =
-      step.rows()->write(folder / kCentresFolder, optimizer, progress.step);
+  std::string told;
+  if (step.rows() != nullptr && step.rows()->has_loss()) {  // else they are another stage's
+    const ShardedRows::Written mine =
+        step.rows()->write(folder / kCentresFolder, optimizer, progress.step);
+    told = fmt::format("{} {} {} {}", mine.name, mine.sum, mine.bytes, mine.hash);
+  }
   communicator_.await_all(stream, "saving");  // as long as the slowest disk takes
-  const auto all = communicator_.gather_text(
-      stream, fmt::format("{} {} {} {}", mine.name, mine.sum, mine.bytes, mine.hash),
-      "files of the centres");
+  const auto all = communicator_.gather_text(stream, told, "files of the centres");
   RowsApart rows;
   std::uint64_t sum_of_hashes = 0;
   for (std::size_t rank = 0; rank < all.size() && communicator_.rank() == 0; ++rank) {
+    if (all[rank].empty()) continue;
     std::istringstream words(all[rank]);
     std::string name, sum;
     std::uint64_t bytes = 0, hash = 0;
@@ -132,7 +138,7 @@ RowsApart StateSaver::write_rows(const fs::path& aside, TrainStep& step, const P
       throw FileError(fmt::format(
           "{}, which replica {} wrote, is not seen on {}; --out has to be in a folder that all "
           "processes share",
-          file.string(), rank, host_name()));
+          file.string(), static_cast<int>(rank) % setup_.replicas, host_name()));
     }
     rows.sums[fs::path(kCentresFolder) / name] = sum;
     sum_of_hashes += hash;

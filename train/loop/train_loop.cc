@@ -14,6 +14,7 @@
 #include "train/batches/label_batches.h"
 #include "train/files/centres.h"
 #include "train/files/load_model.h"
+#include "train/loop/centres_in_words.h"
 #include "train/loop/diagnose.h"
 #include "train/loop/on_rank_0.h"
 #include "train/loop/plan_entries.h"
@@ -158,10 +159,25 @@ TrainLoop::TrainLoop(const RunSetup& setup, Device& device, const Ranks& ranks,
   agree_on_graphs();
   rehearse();
   load_start();
-  on_rank_0(ranks_.world, device_, "start", [this] {
-    reporter_.started(ranks_, step_.replica().parameters(), step_.optimizer().state(),
-                      step_.sync().buckets());
+  const std::string centres = words_of_centres();
+  on_rank_0(ranks_.world, device_, "start", [&] {
+    reporter_.started(ranks_, step_.replica().parameters(), centres, step_.sync().buckets());
   });
+}
+
+/// On rank 0, of the replica that has the most of them. Empty where the loss has none.
+std::string TrainLoop::words_of_centres() {
+  const Recipe& recipe = setup_.options.recipe;
+  if (!recipe.has_margin()) return {};
+  std::string words;
+  if (ranks_.is_last() && ranks_.replica() == 0) {
+    words = centres_in_words(step_.replica().parameters(), step_.optimizer().state(),
+                             setup_.replicas * setup_.replica.max_train_batch);
+  }
+  if (!ranks_.are_cut()) return words;
+  const auto all =
+      ranks_.world.gather_text(device_.communication(), words, "what the centres take");
+  return all[static_cast<std::size_t>(ranks_.world.size() - setup_.replicas)];
 }
 
 TrainLoop::~TrainLoop() {
@@ -219,12 +235,15 @@ void TrainLoop::load_start() {
   nn::Parameters& parameters = step_.replica().parameters();
   parameters.initialize(setup_.options.recipe.seed);
   std::optional<HostState> read;
+  const bool is_sharded = whole_ ? whole_->is_sharded() : step_.is_sharded();
+  const std::vector<ArenaSpec> arenas =
+      whole_ ? whole_->arenas(step_.optimizer()) : specs_of(step_.optimizer().state());
   on_rank_0(ranks_.world, device_, "weights", [&] {
     const nn::Registry& registry = whole_ ? whole_->registry() : parameters.registry();
     const Files& files = setup_.options.files;
     if (setup_.resumed) {
-      read = load_state(*setup_.resumed, registry, specs_of(step_.optimizer().state()),
-                        step_.is_sharded() ? ApartRows::left_out : ApartRows::read);
+      read = load_state(*setup_.resumed, registry, arenas,
+                        is_sharded ? ApartRows::left_out : ApartRows::read);
     } else if (!files.init.empty()) {
       const std::filesystem::path file = model_file_of(files.init);
       if (!files.replace_head) require_task(file, replica().task().name());
@@ -238,10 +257,10 @@ void TrainLoop::load_start() {
     if (read && !whole_) step_.upload_state(*read);
     saver_.bring_best();
   });
-  if (whole_) whole_->hand_out(step_, read ? &*read : nullptr);
+  if (whole_) read = whole_->hand_out(step_, read ? &*read : nullptr);
   step_.broadcast_state(read ? &*read : nullptr);
   if (!setup_.resumed) return;
-  if (step_.is_sharded() && has_rows_apart(*setup_.resumed)) {
+  if (step_.is_sharded() && step_.rows()->has_loss() && has_rows_apart(*setup_.resumed)) {
     step_.rows()->read(setup_.resumed->folder / kCentresFolder, step_.optimizer().state());
   }
   progress_ = setup_.resumed->progress;

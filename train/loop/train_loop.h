@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -88,6 +89,7 @@ class TrainLoop {
   void agree_on_graphs();
   void rehearse();
   void load_start();
+  std::string words_of_centres();
   void begin_step(std::int64_t samples);
   void list_rows(std::int64_t step);
   bool fails_soon();

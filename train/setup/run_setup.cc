@@ -484,6 +484,8 @@ void require_room(const TrainOptions& options, int ranks, std::int64_t classes,
   const Recipe& recipe = options.recipe;
   const auto& devices = options.execution.devices;
   if (!recipe.has_margin() || devices.front().kind != DeviceKind::cpu) return;
+  // The last stage's process has them all: require_fit() knows which one that is.
+  if (options.execution.in_processes && stages_in(options.execution.stages) > 1) return;
   constexpr double kBytesOfNumber = 8, kMega = 1e6;
   const double here = static_cast<double>(devices.size()) / ranks;
   const double needed =

@@ -19,9 +19,6 @@ namespace {
 
 /// Throws ContractError for runs that stages are not for.
 void check_run(const TrainOptions& options, const ReplicaSpec& spec) {
-  require(
-      !spec.recipe.has_margin(), "--stages",
-      "a --loss with centres of classes is for a model in one stage so far; leave --stages out");
   require(task_of(spec)->takes_stages() && spec.fields.empty(), "--stages",
           "a task of the program's own is for a model in one stage; leave --stages out");
   const bool on_gpus = options.execution.devices.front().kind != DeviceKind::cpu;
@@ -52,6 +49,14 @@ struct Findings {
   UnitCosts costs;
   std::int64_t room = 0;  ///< of the run's first device, for all ranks on it; 0: not known
 };
+
+/// Where the first replica stands among those over which rows are cut. It has the most.
+nn::AxisPosition first_of(const TrainOptions& options, const std::vector<std::int64_t>& sizes,
+                          int replicas) {
+  const int accumulate = options.recipe.accumulate;
+  const int shards = static_cast<int>(sizes.size()) / accumulate * replicas;
+  return {.ranks = replicas, .shards = options.recipe.exact ? shards : 0, .accumulate = accumulate};
+}
 
 /// About half a second in all.
 UnitCosts measured(CutModel& model, Device& device) {
@@ -129,7 +134,7 @@ std::shared_ptr<const StagesSetup> stages_of(const TrainOptions& options, const 
   const int count = stages_in(execution.stages);
   if (count == 1) return nullptr;
   check_run(options, spec);
-  CutModel cut = make_cut_model(spec, options.make_optimizer);
+  CutModel cut = make_cut_model(spec, options.make_optimizer, first_of(options, sizes, replicas));
   const auto by_hand = is_stage_count(execution.stages)
                            ? nn::Stages()
                            : nn::parse_stages(execution.stages, cut.units);

@@ -10,8 +10,8 @@ namespace ringlet::train {
 
 std::string MarginClassification::name() const { return kClassification; }
 
-nn::Variable MarginClassification::run(const TaskPass& pass) const {
-  const nn::Variable embedding = answer(pass);
+nn::Variable MarginClassification::run_from(const nn::Variable& embedding,
+                                            const TaskPass& pass) const {
   const nn::Tape::Scope scope(pass.tape, kLossLayer);
   return nn::margin_softmax(embedding, dynamic_cast<nn::ClassCentres&>(pass.model).centres(),
                             pass.batch[nn::kTargets], spec_,

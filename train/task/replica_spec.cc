@@ -33,29 +33,33 @@ class StageOfModel : public nn::Layer {
 
 }  // namespace
 
-std::unique_ptr<nn::Layer> make_model(const ReplicaSpec& spec) {
-  if (spec.stage) {
-    ReplicaSpec whole = spec;
-    whole.stage = nullptr;
-    return std::make_unique<StageOfModel>(make_model(whole), *spec.stage);
-  }
-  const bool embeds = spec.recipe.has_margin();
+std::unique_ptr<nn::Layer> make_body(const ReplicaSpec& spec) {
   nn::ModelInput input = spec.input;
-  if (embeds) input.outputs = spec.recipe.embedding_size;
-  std::unique_ptr<nn::Layer> model = spec.make_model
-                                         ? nn::require_model(spec.make_model(input), "make_model")
-                                         : make_model(spec.recipe.model, input);
-  if (!embeds) return model;
-  auto centres =
-      std::make_unique<nn::ClassCentres>(std::move(model), spec.input.outputs, input.outputs);
-  if (spec.recipe.sample_rate < 1) {
+  if (spec.recipe.has_margin()) input.outputs = spec.recipe.embedding_size;
+  if (spec.make_model) return nn::require_model(spec.make_model(input), "make_model");
+  return make_model(spec.recipe.model, input);
+}
+
+std::unique_ptr<nn::Layer> with_loss(const ReplicaSpec& spec, std::unique_ptr<nn::Layer> answers) {
+  const Recipe& recipe = spec.recipe;
+  if (!recipe.has_margin()) return answers;
+  auto centres = std::make_unique<nn::ClassCentres>(std::move(answers), spec.input.outputs,
+                                                    recipe.embedding_size);
+  if (recipe.sample_rate < 1) {
     centres->centres().sampling =
-        nn::RowSampling{.rate = spec.recipe.sample_rate,
-                        .shards = class_shards_of(spec.recipe, spec.input.outputs),
-                        .most_named = spec.recipe.batch_size,
-                        .seed = spec.recipe.seed};
+        nn::RowSampling{.rate = recipe.sample_rate,
+                        .shards = class_shards_of(recipe, spec.input.outputs),
+                        .most_named = recipe.batch_size,
+                        .seed = recipe.seed};
   }
   return centres;
+}
+
+std::unique_ptr<nn::Layer> make_model(const ReplicaSpec& spec) {
+  std::unique_ptr<nn::Layer> model = make_body(spec);
+  if (!spec.stage) return with_loss(spec, std::move(model));
+  auto stage = std::make_unique<StageOfModel>(std::move(model), *spec.stage);
+  return spec.stage->is_last() ? with_loss(spec, std::move(stage)) : std::move(stage);
 }
 
 std::shared_ptr<const Task> task_of(const ReplicaSpec& spec) {

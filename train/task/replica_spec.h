@@ -48,8 +48,13 @@ struct ReplicaSpec {
   bool fuse = true;
 };
 
-/// The model of `spec`, or its stage, the parameters without memory.
+/// The model of `spec`, or its stage, the parameters without memory: where the loss has parameters
+/// of its own, with these behind the model's last layer.
 std::unique_ptr<nn::Layer> make_model(const ReplicaSpec& spec);
+/// The whole model without the loss's parameters: what stages are cut from.
+std::unique_ptr<nn::Layer> make_body(const ReplicaSpec& spec);
+/// `answers`, which ends in the model's last layer, with the loss's parameters, if there are any.
+std::unique_ptr<nn::Layer> with_loss(const ReplicaSpec& spec, std::unique_ptr<nn::Layer> answers);
 
 /// What is trained for: spec.task, or classification.
 std::shared_ptr<const Task> task_of(const ReplicaSpec& spec);

@@ -71,13 +71,14 @@ class Task {
   virtual nn::Variable output(nn::Tape& tape, nn::Layer& model, const nn::Batch& batch) const;
 
   /// The whole pass, up to the loss, which it returns: output(), loss(), and measure() where there
-  /// are numbers to add to. A task whose loss has parameters of its own overrides this one, and
-  /// leaves loss() alone.
+  /// are numbers to add to. A task whose passes are others overrides this one, and leaves loss()
+  /// alone.
   virtual nn::Variable run(const TaskPass& pass) const;
 
   /// What run() does behind output(), which gave `answered`: the loss, and what is measured. Of a
-  /// model in stages, the last stage's part.
-  nn::Variable run_from(const nn::Variable& answered, const TaskPass& pass) const;
+  /// model in stages, the last stage's part. A task whose loss has parameters of its own overrides
+  /// this one, and leaves loss() alone.
+  virtual nn::Variable run_from(const nn::Variable& answered, const TaskPass& pass) const;
 
   /// f32 [1], the sum over the samples; who trains divides by those of the whole world. Added to
   /// `sum`, f32 [1], as well, if that is not absent: the losses take it. `training`: what is
