@@ -5,7 +5,7 @@
 namespace ringlet::nn {
 
 void Batch::add(std::string_view name, const Variable& tensor) {
-  require(count_ < kMost, "Batch", "a batch has at most eleven tensors");
+  require(count_ < kMost, "Batch", "a batch has at most twelve tensors");
   tensors_[count_++] = {name, tensor};
 }
 

@@ -41,7 +41,7 @@ struct TensorSpec {
 
 class Batch {
  public:
-  static constexpr std::size_t kMost = 11;
+  static constexpr std::size_t kMost = 12;
 
   /// `activations`: what input() casts to.
   explicit Batch(DType activations = DType::f32) : activations_(activations) {}

@@ -212,7 +212,7 @@ data::Batch Learner::to_device(const data::Batch& batch) {
           "Learner",
           "Batch::images and Batch::targets of a batch with samples point to memory, not to null");
   Stream& compute = device_.compute();
-  if (input.channels > 0 && ranks_.stage() == 0) {
+  if (input.channels > 0 && step_.replica().reads_samples()) {
     copy_from_host(compute, batch.images,
                    View(there.images, {batch.n, input.channels, input.height, input.width},
                         DType::f32, Layout::nchw));

@@ -69,11 +69,11 @@ std::unique_ptr<BatchSource> make_label_batches(Device& device,
   return std::make_unique<LabelBatches>(device, dataset, std::move(schedule), options, with_labels);
 }
 
-std::unique_ptr<BatchSource> make_stage_batches(Device& device, bool is_first, bool is_last,
+std::unique_ptr<BatchSource> make_stage_batches(Device& device, bool reads_samples, bool is_last,
                                                 const std::shared_ptr<const data::Dataset>& dataset,
                                                 data::BatchSchedule schedule,
                                                 const BatchOptions& options) {
-  if (is_first) return make_batch_source(device, dataset, std::move(schedule), options);
+  if (reads_samples) return make_batch_source(device, dataset, std::move(schedule), options);
   return make_label_batches(device, dataset, std::move(schedule), options, is_last);
 }
 

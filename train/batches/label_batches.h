@@ -15,8 +15,9 @@ std::unique_ptr<BatchSource> make_label_batches(Device& device,
                                                 data::BatchSchedule schedule,
                                                 const BatchOptions& options, bool with_labels);
 
-/// Those of any stage: the first one reads pictures, the last one labels, the others nothing.
-std::unique_ptr<BatchSource> make_stage_batches(Device& device, bool is_first, bool is_last,
+/// Those of any stage: whole samples, as the first one needs them, or else labels alone for the
+/// last one, and for the others nothing.
+std::unique_ptr<BatchSource> make_stage_batches(Device& device, bool reads_samples, bool is_last,
                                                 const std::shared_ptr<const data::Dataset>& dataset,
                                                 data::BatchSchedule schedule,
                                                 const BatchOptions& options);

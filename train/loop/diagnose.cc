@@ -80,8 +80,8 @@ FirstBroken find_first_nonfinite(Replica& replica, const RunSetup& setup, const 
     return setup.partition.unit(step, rank, k);
   };
   const auto batches =
-      make_stage_batches(replica.device(), ranks.stage() == 0, ranks.is_last(), setup.data.train,
-                         schedule, {options, recipe.seed, recipe.shuffle});
+      make_stage_batches(replica.device(), replica.reads_samples(), ranks.is_last(),
+                         setup.data.train, schedule, {options, recipe.seed, recipe.shuffle});
   replica.tape().set_inspector([&](const char* layer, const char* operation, const View& value) {
     if (!first.where.empty()) return;
     ++first.before;

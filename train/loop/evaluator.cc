@@ -69,7 +69,8 @@ Evaluator::Evaluator(Replica& replica, const Ranks& ranks,
       sums_(replica.device(),
             {passes_ + numbers_.shape().count() * parts_of(metric_.dtype) + std::int64_t{kFlags}}),
       ready_(replica.device().make_event()),
-      batches_(make_stage_batches(replica.device(), ranks.stage() == 0, ranks.is_last(), dataset_,
+      batches_(make_stage_batches(replica.device(), replica.reads_samples(), ranks.is_last(),
+                                  dataset_,
                                   schedule_of(communicator_.rank(), communicator_.size(), passes_,
                                               batch_, dataset_->size()),
                                   {.loader = for_passes(std::move(loader), batch_, communicator_),
@@ -134,15 +135,16 @@ void Evaluator::make_passes(const StopRequest& stop, Tested& mine, bool& whole) 
 
 /// The next batch of a chain of stages; null where the first stage, which alone decides, has none.
 const data::Batch* Evaluator::next_of_chain(const StopRequest& stop, Tested& mine, bool& whole) {
+  if (ranks_.stage() > 0) return link_->pass_on(0) == 0 ? nullptr : batches_->next();
   const data::Batch* batch = nullptr;
   try {
-    whole = ranks_.stage() > 0 || !(stop && stop());
+    whole = !(stop && stop());
     if (whole) batch = batches_->next();
   } catch (...) {
-    if (ranks_.stage() > 0) throw;
     mine.failure = std::current_exception();
   }
-  return link_->pass_on(batch != nullptr ? 1 : 0) == 0 ? nullptr : batch;
+  (void)link_->pass_on(batch != nullptr ? 1 : 0);
+  return batch;
 }
 
 void Evaluator::make_passes_of_stage(const StopRequest& stop, Tested& mine, bool& whole) {

@@ -95,6 +95,8 @@ class Replica {
   void rehearse_answer(std::int64_t samples);
 
   const Task& task() const { return *task_; }
+  /// Whether its batches have images and fields (replica_spec.h).
+  bool reads_samples() const { return train::reads_samples(spec_); }
 
  private:
   /// A batch of zeros. With its targets, all 0, it is a legal one.

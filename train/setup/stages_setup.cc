@@ -5,22 +5,72 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <typeinfo>
 
 #include "base/memory_limits.h"
 #include "base/stopwatch.h"
 #include "comm/core/rank_text.h"
 #include "comm/shared_text.h"
 #include "kernels/device.h"
+#include "nn/variable.h"
 #include "train/recipe/precision_support.h"
 
 namespace ringlet::train {
 
 namespace {
 
+/// A model that notes what it is given, and what comes of that.
+class WatchedModel : public nn::Layer {
+ public:
+  explicit WatchedModel(nn::Layer& model) : model_(model) {}
+  nn::Variable forward(nn::Tape& tape, const nn::Variable& x) override {
+    ++calls;
+    taken = x;
+    return given = model_.forward(tape, x);
+  }
+  void register_in(nn::Registry& registry, const std::string& prefix) override {
+    model_.register_in(registry, prefix);
+  }
+  int calls = 0;
+  nn::Variable taken{}, given{};
+
+ private:
+  nn::Layer& model_;
+};
+
+/// Whether a task's answer is what the model makes of the images, as a dry run shows. Stages run
+/// the model, and nothing before it or behind.
+bool answers_by_model_alone(ReplicaSpec spec) {
+  spec.recipe.precision = Precision::f32;  // else images are cast, and are no longer themselves
+  const auto body = make_body(spec);
+  const auto task = task_of(spec);
+  WatchedModel model(*body);
+  bool alone = false;
+  const auto pass = [&](nn::Tape& tape, const nn::Batch& batch) {
+    model.calls = 0;
+    nn::Variable answer;
+    try {
+      answer = task->output(tape, model, batch);
+    } catch (const std::bad_cast&) {  // it wants more of its model than forward()
+      return answer;
+    }
+    const auto same = [](const nn::Variable& a, const nn::Variable& b) {
+      return !a.absent() && a.node() == b.node() && a.shape() == b.shape();
+    };
+    alone = model.calls == 1 && same(model.taken, batch[nn::kImages]) && same(answer, model.given);
+    return answer;
+  };
+  (void)nn::plan_evaluation(nn::register_model(model), batch_of(spec, 1), pass, spec.fuse);
+  return alone;
+}
+
 /// Throws ContractError for runs that stages are not for.
 void check_run(const TrainOptions& options, const ReplicaSpec& spec) {
-  require(task_of(spec)->takes_stages() && spec.fields.empty(), "--stages",
-          "a task of the program's own is for a model in one stage; leave --stages out");
+  require(spec.input.channels > 0, "--stages",
+          "stages begin with the images of a batch, and these data have none; leave --stages out");
+  require(!spec.task || answers_by_model_alone(spec), "--stages",
+          "the task's output() is not the model's answer to the images alone, which is all that "
+          "stages run; move what it does into the model or into loss(), or leave --stages out");
   const bool on_gpus = options.execution.devices.front().kind != DeviceKind::cpu;
   require(!on_gpus || options.execution.transport != TransportChoice::nccl, "--stages",
           "NCCL joins the replicas of a model in one stage so far; take --transport local or gloo");

@@ -24,7 +24,7 @@ class Classification final : public Task {
   std::vector<float> weights(const data::Dataset& training) const override;
   nn::Variable loss(const nn::Variable& logits, const nn::Batch& batch, bool training,
                     const View& sum) const override;
-  bool takes_stages() const override { return true; }
+  bool loss_reads_samples() const override { return false; }
   MetricSpec metric() const override { return {2 * classes_, DType::i32}; }
   void measure(Stream& stream, const nn::Variable& logits, const nn::Batch& batch,
                const View& counts) const override;

@@ -23,7 +23,7 @@ class MarginClassification final : public Task {
   std::string name() const override;
   /// `pass.model` is an nn::ClassCentres: the model's, or its last stage's.
   nn::Variable run_from(const nn::Variable& embedding, const TaskPass& pass) const override;
-  bool takes_stages() const override { return true; }
+  bool loss_reads_samples() const override { return false; }
   MetricSpec metric() const override { return {2, DType::i32}; }
   void summarize(std::span<const double> counts, Evaluation& evaluation) const override;
   /// The mean angle to the own centre, without the margin, and to the nearest other, in degrees.

@@ -75,18 +75,25 @@ Shape batch_shape(const data::FieldSpec& field, std::int64_t samples) {
   return {samples, e.at(0)};
 }
 
+bool reads_samples(const ReplicaSpec& spec) {
+  if (!spec.stage || spec.stage->is_first()) return true;
+  return spec.stage->is_last() && task_of(spec)->loss_reads_samples();
+}
+
 nn::BatchSpec batch_of(const ReplicaSpec& spec, std::int64_t samples) {
   nn::BatchSpec batch{.activations = activations_of(spec.recipe.precision), .images = spec.layout};
   const nn::ModelInput& input = spec.input;
   const StageSpec* const stage = spec.stage.get();
-  if (stage != nullptr && !stage->is_first()) {
+  const bool takes = stage != nullptr && !stage->is_first();  // of the stage before
+  if (takes) {
     const nn::Crossing& taken = stage->input();
     batch.tensors.push_back({.name = nn::kHandedOn,
                              .shape = taken.shape.with_batch(samples),
                              .layout = taken.layout,
                              .dtype = taken.dtype,
                              .wants_gradient = taken.wants_gradient});
-  } else if (input.channels > 0) {
+  }
+  if (input.channels > 0 && reads_samples(spec)) {
     batch.tensors.push_back(
         {nn::kImages, {samples, input.channels, input.height, input.width}, spec.layout});
   }
@@ -98,6 +105,7 @@ nn::BatchSpec batch_of(const ReplicaSpec& spec, std::int64_t samples) {
     batch.tensors.push_back({nn::kTargets, {samples}, Layout::nchw, DType::i32});
   }
   for (const data::FieldSpec& field : spec.fields) {
+    if (!reads_samples(spec)) break;
     batch.tensors.push_back({field.name, batch_shape(field, samples)});
   }
   const std::int64_t constants = std::ssize(task_of(spec)->constants());

@@ -62,6 +62,10 @@ std::shared_ptr<const Task> task_of(const ReplicaSpec& spec);
 /// A field of a batch of `samples`: [samples, extents...].
 Shape batch_shape(const data::FieldSpec& field, std::int64_t samples);
 
+/// Whether it has images and fields: the whole model, a first stage, and a last one whose loss
+/// looks at them.
+bool reads_samples(const ReplicaSpec& spec);
+
 /// The tensors of a batch of `samples`; of a stage, what it takes.
 nn::BatchSpec batch_of(const ReplicaSpec& spec, std::int64_t samples);
 

@@ -70,14 +70,12 @@ class Task {
   /// is called here as it wants to be.
   virtual nn::Variable output(nn::Tape& tape, nn::Layer& model, const nn::Batch& batch) const;
 
-  /// The whole pass, up to the loss, which it returns: output(), loss(), and measure() where there
-  /// are numbers to add to. A task whose passes are others overrides this one, and leaves loss()
-  /// alone.
-  virtual nn::Variable run(const TaskPass& pass) const;
+  /// The whole pass, up to the loss, which it returns: output() and run_from().
+  nn::Variable run(const TaskPass& pass) const;
 
-  /// What run() does behind output(), which gave `answered`: the loss, and what is measured. Of a
-  /// model in stages, the last stage's part. A task whose loss has parameters of its own overrides
-  /// this one, and leaves loss() alone.
+  /// What run() does behind output(), which gave `answered`: loss(), and measure() where there are
+  /// numbers to add to. Of a model in stages, the last stage's part. A task whose loss has
+  /// parameters of its own overrides this one, and leaves loss() alone.
   virtual nn::Variable run_from(const nn::Variable& answered, const TaskPass& pass) const;
 
   /// f32 [1], the sum over the samples; who trains divides by those of the whole world. Added to
@@ -106,9 +104,9 @@ class Task {
   /// evaluation.right. Its loss, samples and numbers stand already.
   virtual void summarize(std::span<const double> numbers, Evaluation& evaluation) const;
 
-  /// Whether run() is output() and run_from(), and output() gives the model the images, so that a
-  /// model may be cut into stages. Not of one's own.
-  virtual bool takes_stages() const { return false; }
+  /// Whether run_from() looks at images or fields of a batch, and not at its targets and constants
+  /// alone. Of a model in stages the last one reads the samples as well, then.
+  virtual bool loss_reads_samples() const { return true; }
 
   /// What each epoch tells of training beside its loss: `sums` [kTold] is what its passes added to
   /// TaskPass::told, over all ranks. The same names for any sums. Nothing.
