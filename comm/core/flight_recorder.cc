@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <set>
 
 #include "base/trace.h"
 
@@ -27,11 +28,30 @@ const char* name_of(CollectiveKind kind) {
       return "all_to_all";
     case CollectiveKind::barrier:
       return "barrier";
+    case CollectiveKind::activation:
+      return "activation";
+    case CollectiveKind::gradient:
+      return "gradient";
   }
   return "?";
 }
 
+const char* lasting(const std::string& text) {
+  static std::mutex mutex;
+  static auto* const texts = new std::set<std::string>;  // others may read until the very end
+  const std::lock_guard lock(mutex);
+  return texts->insert(text).first->c_str();
+}
+
+std::string describe(const MessageName& message) {
+  return fmt::format("{} of micro-batch {}", name_of(message.kind), message.micro_batch);
+}
+
 std::string describe(const CollectiveRecord& record) {
+  if (is_message(record.tag)) {
+    return describe(
+        MessageName{record.tag.kind, static_cast<std::int32_t>(record.tag.sequence - 1)});
+  }
   const char* separator = record.name[0] == 0 ? "" : " ";
   return fmt::format("#{} {}{}{}", record.tag.sequence, name_of(record.tag.kind), separator,
                      record.name.data());
@@ -63,6 +83,8 @@ void FlightRecorder::begin_exchange(const ExchangeRecord& what) noexcept {
   exchange_.out_bytes.store(what.out_bytes, std::memory_order_release);
   exchange_.in_bytes.store(what.in_bytes, std::memory_order_release);
   exchange_.waiting.store(what.waiting, std::memory_order_release);
+  exchange_.out.store(out_, std::memory_order_release);
+  exchange_.in.store(in_, std::memory_order_release);
   exchange_.entered_ns.store(coarse_now_ns(), std::memory_order_release);
 }
 
@@ -73,7 +95,9 @@ std::optional<ExchangeRecord> FlightRecorder::exchange() const {
                               exchange_.out_bytes.load(std::memory_order_acquire),
                               exchange_.in_bytes.load(std::memory_order_acquire),
                               entered,
-                              exchange_.waiting.load(std::memory_order_acquire)};
+                              exchange_.waiting.load(std::memory_order_acquire),
+                              exchange_.out.load(std::memory_order_acquire),
+                              exchange_.in.load(std::memory_order_acquire)};
   const bool changed = exchange_.entered_ns.load(std::memory_order_relaxed) != entered;
   return changed || entered == 0 ? std::nullopt : std::optional(record);
 }

@@ -3,10 +3,10 @@
 // Every collective gets a sequence number (1, 2, 3, ...). It is the same on every rank, since all
 // ranks start the same collectives in the same order. A small ring keeps the latest ones with kind,
 // bytes, name and times (to a few milliseconds, by a clock that costs next to nothing). Beside it
-// stand the exchange that the rank is in, and what the replica does between collectives ("data
-// loading").
+// stand the exchange that the rank is in, with what goes there outside of collectives, and what the
+// replica does between collectives ("data loading").
 //
-// enter(), leave() and Exchanging are for the thread that runs the rank's collectives,
+// enter(), leave(), Moving and Exchanging are for the thread that runs the rank's collectives,
 // set_activity() for any thread of the rank, the others for any thread. Only history() allocates.
 #pragma once
 
@@ -31,7 +31,9 @@ enum class CollectiveKind : std::uint8_t {
   broadcast,
   all_gather,
   all_to_all,
-  barrier
+  barrier,
+  activation,  ///< no collective: what goes over a cut between two stages of a model
+  gradient     ///< the same on its way back
 };
 
 const char* name_of(CollectiveKind kind);
@@ -44,6 +46,25 @@ struct CollectiveTag {
   bool operator==(const CollectiveTag&) const = default;
 };
 
+/// What one message of a model in stages is; `kind` is none where it is something else.
+struct MessageName {
+  CollectiveKind kind = CollectiveKind::none;
+  std::int32_t micro_batch = 0;
+  bool is_some() const { return kind != CollectiveKind::none; }
+  /// That both sides have to agree on.
+  CollectiveTag tag() const {
+    return {.sequence = std::int64_t{micro_batch} + 1, .bytes = 0, .kind = kind};
+  }
+};
+
+/// "activation of micro-batch 3"
+std::string describe(const MessageName& message);
+
+/// Whether it is of a MessageName.
+inline bool is_message(const CollectiveTag& tag) {
+  return tag.kind == CollectiveKind::activation || tag.kind == CollectiveKind::gradient;
+}
+
 struct CollectiveRecord {
   CollectiveTag tag;
   std::array<char, 64> name{};  ///< cut off if longer, always ends with 0
@@ -52,7 +73,7 @@ struct CollectiveRecord {
   bool inside() const { return left_ns == 0; }
 };
 
-/// "#812 all_reduce bucket 3 (fc1.weight ...)"
+/// "#812 all_reduce bucket 3 (fc1.weight ...)", or as a message's.
 std::string describe(const CollectiveRecord& record);
 
 /// The sides of an exchange that its rank waits for. A message that has left, or that goes on its
@@ -67,6 +88,7 @@ struct ExchangeRecord {
   std::int64_t in_bytes = 0;
   std::int64_t entered_ns = 0;  ///< never 0 inside an exchange
   Waiting waiting = Waiting::both;
+  MessageName out{}, in{};  ///< what they are, outside of collectives
   bool waits_to_send() const { return to >= 0 && waiting != Waiting::to_receive; }
   bool waits_to_receive() const { return from >= 0 && waiting != Waiting::to_send; }
 };
@@ -76,6 +98,9 @@ struct Activity {
   const char* what = nullptr;
   std::int64_t since_ns = 0;
 };
+
+/// The same text, which lives until the process ends: for names of which there are few.
+const char* lasting(const std::string& text);
 
 /// A lock for a few stores that is hardly ever contended. (A std::mutex costs more than a small
 /// all-reduce can spare.)
@@ -99,6 +124,26 @@ class FlightRecorder {
   /// Tag of the collective that this rank is in. For the thread of enter() and leave() only.
   const CollectiveTag& current() const { return current_; }
 
+  /// Tags of what the next exchange sends and receives.
+  CollectiveTag outgoing() const { return out_.is_some() ? out_.tag() : current_; }
+  CollectiveTag incoming() const { return in_.is_some() ? in_.tag() : current_; }
+
+  /// From construction to destruction exchanges are about these messages. Outside of collectives.
+  class Moving {
+   public:
+    Moving(FlightRecorder& recorder, const MessageName& out, const MessageName& in)
+        : recorder_(recorder) {
+      recorder_.out_ = out;
+      recorder_.in_ = in;
+    }
+    ~Moving() { recorder_.out_ = recorder_.in_ = {}; }
+    Moving(const Moving&) = delete;
+    Moving& operator=(const Moving&) = delete;
+
+   private:
+    FlightRecorder& recorder_;
+  };
+
   /// A stay in an exchange, from construction to destruction.
   class Exchanging {
    public:
@@ -120,7 +165,7 @@ class FlightRecorder {
   /// The exchange that this rank is in; nothing where it is in none, or just goes into another one.
   std::optional<ExchangeRecord> exchange() const;
 
-  /// `what` is a string literal, or lives as long as the recorder.
+  /// `what` is a string literal, or lives as long as the recorder (lasting()).
   void set_activity(const char* what);
   Activity activity() const;
 
@@ -142,9 +187,11 @@ class FlightRecorder {
     std::atomic<int> to{-1}, from{-1};
     std::atomic<std::int64_t> out_bytes{0}, in_bytes{0}, entered_ns{0};
     std::atomic<Waiting> waiting{Waiting::both};
+    std::atomic<MessageName> out{}, in{};
   };
 
   CollectiveTag current_;
+  MessageName out_, in_;
   SharedExchange exchange_;
   mutable SpinLock lock_;  // guards records_ and entered_
   std::array<CollectiveRecord, kRecords> records_;

@@ -44,6 +44,22 @@ std::string name_of(const Transport& transport, int peer, const StatusOfRanks& s
   return is_silent ? text_of({peer}) : transport.names().of(peer);
 }
 
+/// " (activation of micro-batch 3)", if it is a message of a model in stages that this rank waits
+/// for.
+std::string text_of_message(const Transport& transport, int peer, const StatusOfRanks& status) {
+  const auto& mine = status[static_cast<std::size_t>(transport.rank())];
+  if (!mine || !mine->exchange) return "";
+  const ExchangeRecord& exchange = *mine->exchange;
+  std::string text;
+  if (exchange.waits_to_receive() && exchange.from == peer && exchange.in.is_some()) {
+    text = describe(exchange.in);
+  }
+  if (exchange.waits_to_send() && exchange.to == peer && exchange.out.is_some()) {
+    text += (text.empty() ? "" : " and ") + describe(exchange.out);
+  }
+  return text.empty() ? text : " (" + text + ")";
+}
+
 /// The ranks, by how far they have come with one collective.
 struct RankGroups {
   std::vector<int> missing;    // has not entered it, and is in no other one
@@ -74,7 +90,8 @@ std::string explain_exchange(const Transport& transport, int peer, const StatusO
   const auto& theirs = status[static_cast<std::size_t>(peer)];
   std::string text =
       fmt::format("{} waited {:g} s in an exchange with {}", transport.names().of(transport.rank()),
-                  transport.timeout_seconds(), name_of(transport, peer, status));
+                  transport.timeout_seconds(),
+                  name_of(transport, peer, status) + text_of_message(transport, peer, status));
   if (theirs && !theirs->unheard && !theirs->exchange)
     text += ", which did not come; " + whereabouts(peer, *theirs);
   return text;
@@ -133,6 +150,7 @@ std::string text_of_axis(const Line& line) {
 /// Where a side of an exchange stands.
 std::string text_of_side(const std::optional<CollectiveRecord>& latest) {
   if (!latest || !latest->inside()) return "an exchange outside of a collective";
+  if (is_message(latest->tag)) return "the " + describe(*latest);
   return fmt::format("{}, {} bytes", describe(*latest), latest->tag.bytes);
 }
 
@@ -176,6 +194,14 @@ std::string explain_unfinished(Transport& transport) {
   const StatusOfRanks status = look_at_all(whole);
   return text_of_axis(whole.line()) + text_of_silent(whole, status) +
          explain_collective(whole.names(), status, *mine, lead) + explain_exchanges(whole, status);
+}
+
+std::optional<CollectiveRecord> side_of(const CollectiveTag& tag,
+                                        const std::optional<CollectiveRecord>& latest) {
+  if (!is_message(tag)) return latest;
+  CollectiveRecord message;
+  message.tag = tag;
+  return message;
 }
 
 std::string explain_mismatch(int from, std::int64_t sent_bytes,

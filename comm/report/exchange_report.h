@@ -22,6 +22,9 @@ namespace ringlet::comm {
 ///   rank 2 (process 2) does not answer, so its process is stopped or hangs: see ps; rank 0 ...
 /// Where ranks wait in a circle (wait_cycle.h), it says so too. Along an axis of a mesh it begins
 /// with that: "axis stage (ranks 1 and 3): ".
+/// In an exchange between stages of a model it says which message that is about:
+///   rank 1 waited 60 s in an exchange with rank 0 (activation of micro-batch 2), which did not
+///     come; rank 0 was last seen in "forward of micro-batch 2" 60 s ago, ...
 std::string explain_timeout(Transport& transport, int peer);
 
 /// Whose process does not answer: "rank 2 (process 2) does not answer, so its process is stopped or
@@ -32,10 +35,15 @@ std::string text_of_silent(const Transport& transport, const StatusOfRanks& stat
 std::string explain_unfinished(Transport& transport);
 
 /// "rank 0 sends 20 bytes in #3 all_reduce loss, 20 bytes, but rank 1 expects 12 bytes in ...".
-/// Each side comes with the bytes of its message and the collective that it entered last.
+/// Each side comes with the bytes of its message and the collective that it entered last, or with
+/// side_of() them.
 std::string explain_mismatch(int from, std::int64_t sent_bytes,
                              const std::optional<CollectiveRecord>& sender, int to,
                              std::int64_t expected_bytes,
                              const std::optional<CollectiveRecord>& receiver);
+
+/// What a message is of by its tag: a message of a model in stages, else the `latest` collective.
+std::optional<CollectiveRecord> side_of(const CollectiveTag& tag,
+                                        const std::optional<CollectiveRecord>& latest);
 
 }  // namespace ringlet::comm

@@ -94,10 +94,17 @@ const char* kind_of(const std::vector<Wait>& circle) {
 std::string text_of_exchange(int rank, const ExchangeRecord& exchange) {
   std::string text = fmt::format("; rank {}", rank);
   const bool sends = exchange.waits_to_send(), receives = exchange.waits_to_receive();
-  if (sends) text += fmt::format(" sends {} bytes to rank {}", exchange.out_bytes, exchange.to);
+  const auto of = [](const MessageName& message) {
+    return message.is_some() ? " (" + describe(message) + ")" : std::string();
+  };
+  if (sends) {
+    text += fmt::format(" sends {} bytes to rank {}", exchange.out_bytes, exchange.to);
+    text += of(exchange.out);
+  }
   if (sends && receives) text += " and";
   if (receives) {
     text += fmt::format(" receives {} bytes from rank {}", exchange.in_bytes, exchange.from);
+    text += of(exchange.in);
   }
   return text;
 }

@@ -37,6 +37,26 @@ TEST(FlightRecorder, CutsLongNames) {
   EXPECT_EQ(describe(*recorder.latest()), "#2 barrier");
 }
 
+TEST(FlightRecorder, KnowsWhatMessagesAreOutsideOfCollectives) {
+  FlightRecorder recorder;
+  {
+    const FlightRecorder::Moving moving(recorder, {CollectiveKind::activation, 3},
+                                        {CollectiveKind::gradient, 1});
+    EXPECT_EQ(recorder.outgoing(),
+              (CollectiveTag{.sequence = 4, .bytes = 0, .kind = CollectiveKind::activation}));
+    EXPECT_EQ(recorder.incoming(),
+              (CollectiveTag{.sequence = 2, .bytes = 0, .kind = CollectiveKind::gradient}));
+    const FlightRecorder::Exchanging exchanging(recorder, {.to = 1, .from = 1});
+    EXPECT_EQ(describe(recorder.exchange()->out), "activation of micro-batch 3");
+    EXPECT_EQ(describe(recorder.exchange()->in), "gradient of micro-batch 1");
+  }
+  const FlightRecorder::Exchanging exchanging(recorder, {.to = 1, .from = 1});
+  EXPECT_FALSE(recorder.exchange()->out.is_some());
+  recorder.enter(CollectiveKind::barrier, 5, "");
+  EXPECT_EQ(recorder.outgoing(), recorder.current());
+  EXPECT_EQ(recorder.incoming(), recorder.current());
+}
+
 TEST(FlightRecorder, KnowsTheActivity) {
   FlightRecorder recorder;
   EXPECT_EQ(recorder.activity().what, nullptr);

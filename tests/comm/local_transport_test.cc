@@ -161,6 +161,50 @@ TEST(LocalTransport, NamesBothSidesOfDifferentLengths) {
   EXPECT_TRUE(contains(messages[0], "stopped, because rank 1 failed: rank 0 sends 20"));
 }
 
+TEST(LocalTransport, NamesTheMessagesThatDoNotMatch) {
+  LocalGroup group(2);
+  const std::vector<std::string> messages = messages_of_ranks(2, [&](int rank) {
+    const auto device = in_place_device();
+    std::vector<float> data(2);
+    Transport& own = group.transport(rank);
+    own.set_timeout(5);
+    if (rank == 0) {
+      const FlightRecorder::Moving moving(own.recorder(), {CollectiveKind::activation, 2}, {});
+      own.send(device->communication(), 1, view_of(data));
+      own.receive(device->communication(), 1, view_of(data));
+    } else {
+      const FlightRecorder::Moving moving(own.recorder(), {}, {CollectiveKind::activation, 1});
+      own.receive(device->communication(), 0, view_of(data));
+    }
+  });
+  EXPECT_TRUE(
+      contains(messages[1],
+               "rank 0 sends 8 bytes in the activation of micro-batch 2, but rank 1 expects "
+               "8 bytes in the activation of micro-batch 1; "))
+      << messages[1];
+}
+
+TEST(LocalTransport, SaysForWhichMessageItWaited) {
+  LocalGroup group(2);
+  const auto device = in_place_device();
+  group.transport(0).set_timeout(0.05);
+  std::vector<float> data(1);
+  const FlightRecorder::Moving moving(group.transport(0).recorder(),
+                                      {CollectiveKind::activation, 2}, {});
+  try {
+    group.transport(0).send(device->communication(), 1, view_of(data));
+    FAIL();
+  } catch (const TimeoutError& error) {
+    EXPECT_TRUE(contains(error.what(),
+                         "rank 0 waited 0.05 s in an exchange with rank 1 (activation of "
+                         "micro-batch 2), which did not come; "))
+        << error.what();
+    EXPECT_TRUE(
+        contains(error.what(), "; rank 0 sends 4 bytes to rank 1 (activation of micro-batch 2); "))
+        << error.what();
+  }
+}
+
 TEST(LocalTransport, SaysWhoDidNotCome) {
   LocalGroup group(2);
   const auto device = in_place_device();

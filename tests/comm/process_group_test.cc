@@ -220,6 +220,29 @@ TEST_P(ProcessesTest, NameBothSidesOfDifferentLengths) {
       << messages[0];
 }
 
+TEST_P(ProcessesTest, NameTheMessagesThatDoNotMatch) {
+  Processes world({2, 1, GetParam()});
+  const auto messages = messages_of_ranks(2, [&](int rank) {
+    const auto device = in_place_device();
+    std::vector<float> data(2);
+    Transport& own = world.transport(rank);
+    own.set_timeout(5);
+    if (rank == 0) {
+      const FlightRecorder::Moving moving(own.recorder(), {CollectiveKind::activation, 2}, {});
+      own.send(device->communication(), 1, view_of(data));
+      own.receive(device->communication(), 1, view_of(data));
+    } else {
+      const FlightRecorder::Moving moving(own.recorder(), {}, {CollectiveKind::activation, 1});
+      own.receive(device->communication(), 0, view_of(data));
+    }
+  });
+  EXPECT_TRUE(
+      contains(messages[1],
+               "rank 0 sends 8 bytes in the activation of micro-batch 2, but rank 1 expects "
+               "8 bytes in the activation of micro-batch 1; "))
+      << messages[1];
+}
+
 TEST_P(ProcessesTest, NameTheCollectivesThatDoNotMatch) {
   Processes world({2, 1, GetParam()});
   const auto messages = messages_of_ranks(2, [&](int rank) {

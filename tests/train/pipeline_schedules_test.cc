@@ -180,6 +180,19 @@ TEST(PipelineSchedules, HaveActionsThatAreReadAsTheyAreWritten) {
   }
 }
 
+TEST(PipelineSchedules, HaveActionsInWords) {
+  EXPECT_EQ(in_words(Forward{3}), "forward of micro-batch 3");
+  EXPECT_EQ(in_words(Backward{0}), "backward of micro-batch 0");
+  EXPECT_EQ(in_words(Sync{}), "summing gradients");
+  const Message out{.peer = 1, .payload = Payload::activation, .micro_batch = 3},
+      in{.peer = 1, .payload = Payload::gradient, .micro_batch = 1};
+  EXPECT_EQ(in_words(Move{.out = out}), "handing on the activation of micro-batch 3");
+  EXPECT_EQ(in_words(Move{.in = in}), "waiting for the gradient of micro-batch 1");
+  EXPECT_EQ(in_words(Move{.out = out, .in = in}),
+            "handing on the activation of micro-batch 3 and waiting for the gradient of "
+            "micro-batch 1");
+}
+
 TEST(PipelineSchedules, AreKnownByName) {
   EXPECT_EQ(pipeline_schedule_names(), (std::vector<std::string>{"naive", "gpipe", "1f1b"}));
   for (const std::string& name : pipeline_schedule_names()) {

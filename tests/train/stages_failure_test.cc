@@ -7,7 +7,10 @@
 #include <latch>
 #include <memory>
 #include <string>
+#include <thread>
+#include <tuple>
 
+#include "tests/support/files.h"
 #include "tests/train/failing_stages.h"
 #include "train/sync/transport_choice.h"
 
@@ -76,6 +79,49 @@ TEST_P(FailingAction, EndsTheRunInTheNameOfItsStage) {
     EXPECT_TRUE(message == name_of(replica) || (of_layer && message == name_of(1 - replica)))
         << message << " by " << name_of(replica);
     EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+  }
+}
+
+/// What the user reads where a stage of one replica, in threads, hangs in a pass.
+std::string message_of_hang(In action, int stage, PipelineSchedule schedule) {
+  const auto trap = std::make_shared<Trap>();
+  TrainOptions options = breaking_options(2, stage, trap, schedule);
+  options.execution.comm_timeout = .3;
+  const RunSetup setup = make_run_setup(options, formula_splits(96), 2);
+  comm::LocalGroup group(2);
+  trap->action = action;
+  trap->spring = [&group] {
+    for (int i = 0; i < 1000 && !group.aborted(); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+  };
+  name_ranks(group, setup);
+  return testing::message_of<Error>([&] {
+    run_ranks(group, decided(options.execution), [&](Device& device, const Ranks& ranks) {
+      TrainLoop loop(setup, device, ranks, {});
+      trap->armed = true;
+      while (loop.step()) {
+      }
+    });
+  });
+}
+
+TEST(HangingAction, IsNamedWithItsMicroBatch) {
+  using enum PipelineSchedule;
+  for (const auto& [action, stage, schedule, seen, awaited] :
+       {std::tuple{In::forward, 0, one_f_one_b, "forward of micro-batch 0",
+                   "activation of micro-batch 0"},
+        {In::forward, 1, one_f_one_b, "forward of micro-batch 0", "gradient of micro-batch 0"},
+        {In::backward, 1, gpipe, "backward of micro-batch 0", "gradient of micro-batch 0"},
+        {In::backward, 0, naive, "backward of micro-batch 0", "activation of micro-batch 1"}}) {
+    const std::string message = message_of_hang(action, stage, schedule);
+    const std::string rank = "rank " + std::to_string(stage);
+    EXPECT_NE(message.find(" (" + std::string(awaited) + "), which did not come; " + rank +
+                           " was last seen in \"" + seen + "\" 0."),
+              std::string::npos)
+        << message;
+    EXPECT_NE(message.find(" bytes from " + rank + " (" + awaited + ")"), std::string::npos)
+        << message;
   }
 }
 

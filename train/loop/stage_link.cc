@@ -15,12 +15,22 @@ namespace ringlet::train {
 namespace {
 
 /// Small enough for a task (Stream::run).
-struct FlatMessage {
+struct FlatMessages {
   const void* out;
   void* in;
   std::int64_t out_count, in_count;
+  std::int32_t out_micro_batch, in_micro_batch;
+  std::int16_t to, from;
   DType out_type, in_type;
+  comm::CollectiveKind out_kind, in_kind;
 };
+
+comm::MessageName name_of(const std::optional<Message>& message) {
+  if (!message) return {};
+  const bool activation = message->payload == Payload::activation;
+  return {activation ? comm::CollectiveKind::activation : comm::CollectiveKind::gradient,
+          message->micro_batch};
+}
 
 }  // namespace
 
@@ -54,25 +64,36 @@ void StageLink::run(const Move& move, std::span<const std::int64_t> samples) {
     activity = activation ? "waiting for an activation" : "waiting for a gradient";
   }
   const ScopedSpan span(device_.compute().tracer(), activity, "phase");
-  exchange(to, out, from, in, activity);
+  exchange(to, out, from, in, move);
 }
 
-void StageLink::exchange(int to, ConstView out, int from, View in, const char* activity) {
+void StageLink::exchange(int to, ConstView out, int from, View in, const Move& names) {
   if (to == comm::kNobody && from == comm::kNobody) return;
-  stages_.set_activity(activity);
   comm::Transport* const transport = &stages_.transport();
   Stream& compute = device_.compute();
-  if (compute.in_order_with_host()) return transport->exchange(compute, to, out, from, in);
+  const comm::MessageName sent = name_of(names.out), received = name_of(names.in);
+  if (compute.in_order_with_host()) {
+    const comm::FlightRecorder::Moving moving(transport->recorder(), sent, received);
+    return transport->exchange(compute, to, out, from, in);
+  }
   // A GPU's communication stream has a thread of its own, which alone may exchange on it.
-  const FlatMessage message{out.absent() ? nullptr : out.address(),
-                            in.absent() ? nullptr : in.address(),
-                            out.storage(),
-                            in.storage(),
-                            out.dtype(),
-                            in.dtype()};
+  const FlatMessages messages{.out = out.absent() ? nullptr : out.address(),
+                              .in = in.absent() ? nullptr : in.address(),
+                              .out_count = out.storage(),
+                              .in_count = in.storage(),
+                              .out_micro_batch = sent.micro_batch,
+                              .in_micro_batch = received.micro_batch,
+                              .to = static_cast<std::int16_t>(to),
+                              .from = static_cast<std::int16_t>(from),
+                              .out_type = out.dtype(),
+                              .in_type = in.dtype(),
+                              .out_kind = sent.kind,
+                              .in_kind = received.kind};
   meeting_.hold(compute, [&](Stream& stream) {
-    stream.run([transport, &stream, to, from, m = message] {
-      transport->exchange(stream, to, {m.out, {m.out_count}, m.out_type}, from,
+    stream.run([transport, &stream, m = messages] {
+      const comm::FlightRecorder::Moving moving(
+          transport->recorder(), {m.out_kind, m.out_micro_batch}, {m.in_kind, m.in_micro_batch});
+      transport->exchange(stream, m.to, {m.out, {m.out_count}, m.out_type}, m.from,
                           {m.in, {m.in_count}, m.in_type});
     });
   });
@@ -80,22 +101,24 @@ void StageLink::exchange(int to, ConstView out, int from, View in, const char* a
 
 void StageLink::receive(std::int64_t samples) {
   if (is_first() || samples == 0) return;
-  exchange(comm::kNobody, {}, stages_.rank() - 1, replica_.taken(samples, 0),
-           "waiting for an activation");
+  stages_.set_activity("waiting for an activation");
+  exchange(comm::kNobody, {}, stages_.rank() - 1, replica_.taken(samples, 0));
 }
 
 void StageLink::send() {
   if (is_last()) return;
-  exchange(stages_.rank() + 1, replica_.handed_on(0), comm::kNobody, {}, "handing on");
+  stages_.set_activity("handing on");
+  exchange(stages_.rank() + 1, replica_.handed_on(0), comm::kNobody, {});
 }
 
 float StageLink::pass_on(float number) {
   if (is_first()) {
     copy_from_host(device_.compute(), &number, number_);
   } else {
-    exchange(comm::kNobody, {}, stages_.rank() - 1, number_, "waiting for the stage before");
+    stages_.set_activity("waiting for the stage before");
+    exchange(comm::kNobody, {}, stages_.rank() - 1, number_);
   }
-  if (!is_last()) exchange(stages_.rank() + 1, number_, comm::kNobody, {}, "handing on");
+  if (!is_last()) exchange(stages_.rank() + 1, number_, comm::kNobody, {});
   return is_first() ? number : read_scalar(device_.compute(), number_);
 }
 

@@ -40,7 +40,8 @@ class StageLink {
  private:
   bool is_first() const { return stages_.rank() == 0; }
   bool is_last() const { return stages_.rank() + 1 == stages_.size(); }
-  void exchange(int to, ConstView out, int from, View in, const char* activity);
+  /// `names`: what goes and comes, for the other side's check and for messages.
+  void exchange(int to, ConstView out, int from, View in, const Move& names = {});
 
   Device& device_;
   comm::Communicator& stages_;

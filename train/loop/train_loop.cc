@@ -154,7 +154,10 @@ TrainLoop::TrainLoop(const RunSetup& setup, Device& device, const Ranks& ranks,
                                                       setup.partition.units(communicator_.rank()))
                            : 0) {
   rates_.reserve(static_cast<std::size_t>(setup.steps_in_flight) + 1);
-  communicator_.set_activity("starting");
+  for (const Action& action : program_) {
+    if (link_) activities_.push_back(comm::lasting(in_words(action)));
+  }
+  note("starting");
   check_plan();
   agree_on_graphs();
   rehearse();
@@ -353,7 +356,7 @@ void TrainLoop::list_rows(std::int64_t step) {
 bool TrainLoop::fails_soon() {
   if (!reads(setup_) || ranks_.stage() > 0) return false;
   const PhaseTimer timer(step_.phases().data, device_.compute().tracer(), "data");
-  communicator_.set_activity("data loading");
+  note("data loading");
   failure_ = batches_->failure_within(batches_in_sight(setup_, communicator_.rank()));
   return failure_ != nullptr;
 }
@@ -369,15 +372,30 @@ void TrainLoop::compute_gradients() {
         setup_.partition.unit(progress_.step, communicator_.rank(), static_cast<std::int64_t>(k))
             .size();
   }
-  for (const Action& action : program_) act(action);
+  for (std::size_t i = 0; i < program_.size(); ++i) {
+    act(program_[i], link_ ? activities_[i] : nullptr);
+  }
+  if (link_) note("updating and reporting");
 }
 
-void TrainLoop::act(const Action& action) {
+/// Of a cut model anybody may wait for this rank, along any axis.
+void TrainLoop::note(const char* activity) {
+  communicator_.set_activity(activity);
+  if (!link_) return;
+  ranks_.stages->set_activity(activity);
+  ranks_.world.set_activity(activity);
+}
+
+void TrainLoop::act(const Action& action, const char* activity) {
+  if (activity != nullptr) {
+    note(activity);
+    step_.name_passes(activity);
+  }
   Tracer* const tracer = link_ ? device_.compute().tracer() : nullptr;  // of a cut model
   const std::string name = tracer != nullptr ? text_of(action) : std::string();
   const ScopedSpan span(tracer, name, kTracedActions);
   if (const auto* forward_of = std::get_if<Forward>(&action)) {
-    forward(forward_of->micro_batch);
+    forward(forward_of->micro_batch, activity);
   } else if (const auto* backward_of = std::get_if<Backward>(&action)) {
     step_.backward(backward_of->micro_batch % step_.replica().passes());
   } else if (const auto* move = std::get_if<Move>(&action)) {
@@ -415,16 +433,17 @@ void TrainLoop::tell_stages() {
   reporter_.stages_took(std::move(ranks));
 }
 
-void TrainLoop::forward(std::int64_t unit) {
+void TrainLoop::forward(std::int64_t unit, const char* activity) {
   const std::int64_t units = setup_.partition.units(communicator_.rank());
   const data::Batch& batch = next_batch();
+  if (activity != nullptr) note(activity);
   step_.forward(batch, micro_batch(setup_.partition, progress_.step, unit, units, samples_by_rank_),
                 batches_->position(), static_cast<int>(unit % step_.replica().passes()));
 }
 
 const data::Batch& TrainLoop::next_batch() {
   const PhaseTimer timer(step_.phases().data, device_.compute().tracer(), "data");
-  communicator_.set_activity("data loading");
+  note("data loading");
   const data::Batch* batch = batches_->next();
   require(batch != nullptr, "TrainLoop::step", "the run's last step is done");
   return *batch;
@@ -548,7 +567,7 @@ bool TrainLoop::wants_check(bool epoch_end) const {
 void TrainLoop::check_replicas() {
   if (communicator_.size() == 1 || checked_step_ == progress_.step) return;
   checked_step_ = progress_.step;
-  communicator_.set_activity("comparing replicas");
+  note("comparing replicas");
   const std::string after = " after step " + std::to_string(progress_.step);
   Stream& stream = device_.communication();
   device_.compute().synchronize();
@@ -572,7 +591,7 @@ void TrainLoop::check_replicas() {
 /// Evaluates, and reports the epoch, or what was learnt of it. False where somebody asked to stop
 /// before the end: the state says then that this is still to be done.
 bool TrainLoop::test(const EndedEpoch& ended) {
-  communicator_.set_activity("evaluation");
+  note("evaluation");
   const Tested tested = evaluator_.run(setup_.stop_requested);
   stop_agreed_ = stop_agreed_ || tested.stop_wished;
   if (tested.failed) {
@@ -598,7 +617,7 @@ bool TrainLoop::wants_verification() const {
 /// Measures on pairs, reports it, and keeps the best model. False where somebody asked to stop
 /// before the end, as test().
 bool TrainLoop::verify() {
-  communicator_.set_activity("verification");
+  note("verification");
   const Stopwatch watch;
   VerificationOutcome outcome = verifier_.run(progress_.step, setup_.stop_requested);
   stop_agreed_ = stop_agreed_ || outcome.stop_wished;

@@ -94,8 +94,9 @@ class TrainLoop {
   void list_rows(std::int64_t step);
   bool fails_soon();
   void compute_gradients();
-  void act(const Action& action);
-  void forward(std::int64_t unit);
+  void act(const Action& action, const char* activity);
+  void note(const char* activity);
+  void forward(std::int64_t unit, const char* activity);
   const data::Batch& next_batch();
   void send_sums(std::int64_t samples);
   /// Takes in the sums of all steps but the last `in_flight`.
@@ -122,7 +123,8 @@ class TrainLoop {
   Ranks ranks_;
   comm::Communicator& communicator_;  // of the replicas
   Pipeline pipeline_;
-  const Program& program_;  // what this rank does in each step
+  const Program& program_;               // what this rank does in each step
+  std::vector<const char*> activities_;  // by action, in words; of a cut model
   RunReporter reporter_;
   TrainStep step_;
   std::unique_ptr<StageLink> link_;    // null: one stage

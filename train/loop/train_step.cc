@@ -218,7 +218,7 @@ View TrainStep::sums_of(int shard) {
 
 /// Half a pass follows.
 void TrainStep::begin_pass(const MicroBatch& micro, std::int64_t samples) {
-  communicator_.set_activity("forward and backward");
+  communicator_.set_activity(activity_);
   if (world_) world_->begin(micro.world_samples, samples);
   if (!axis_) return;
   axis_->begin(micro.samples_by_rank, most_samples_, micro.pass);

@@ -141,6 +141,8 @@ class TrainStep {
   void forward(const data::Batch& batch, const MicroBatch& micro, ConstView position = {},
                int pass = 0);
   void backward(int pass = 0);
+  /// What messages call the passes from now on: a literal, or comm::lasting().
+  void name_passes(const char* activity) { activity_ = activity; }
   void finish_gradients();
   void update();
   /// add() to update() were captured, and their graph was launched. `is_new`: captured for this
@@ -197,6 +199,7 @@ class TrainStep {
 
   Device& device_;
   comm::Communicator& communicator_;
+  const char* activity_ = "forward and backward";
   Replica replica_;
   std::unique_ptr<Optimizer> optimizer_;
   ShardTree tree_;

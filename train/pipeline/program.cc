@@ -68,6 +68,25 @@ const Message* gradient_sent(const Action& action) {
 
 }  // namespace
 
+std::string in_words(const Action& action) {
+  if (const auto* forward = std::get_if<Forward>(&action)) {
+    return fmt::format("forward of micro-batch {}", forward->micro_batch);
+  }
+  if (const auto* backward = std::get_if<Backward>(&action)) {
+    return fmt::format("backward of micro-batch {}", backward->micro_batch);
+  }
+  const auto* move = std::get_if<Move>(&action);
+  if (move == nullptr) return "summing gradients";
+  const auto name = [](const Message& message) {
+    return fmt::format("the {} of micro-batch {}", name_of(message.payload), message.micro_batch);
+  };
+  std::string text;
+  if (move->out) text = "handing on " + name(*move->out);
+  if (move->out && move->in) text += " and ";
+  if (move->in) text += "waiting for " + name(*move->in);
+  return text;
+}
+
 const char* name_of(Payload payload) {
   return payload == Payload::activation ? "activation" : "gradient";
 }

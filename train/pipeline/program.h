@@ -82,6 +82,9 @@ struct Pipeline {
 
 /// "F3", "B3", "send a3 to 1", "send a3 to 1, receive g1 from 1", "sync".
 std::string text_of(const Action& action);
+/// What a rank does, for messages: "forward of micro-batch 3", "handing on the activation of
+/// micro-batch 3 and waiting for the gradient of micro-batch 1", "summing gradients".
+std::string in_words(const Action& action);
 /// The action that text_of() writes so; nothing for any other text.
 std::optional<Action> action_of(std::string_view text);
 /// In the trace of a run of several stages each action is a span of this category on its rank's

@@ -194,7 +194,8 @@ void BetweenTransport::start_far(int to, const ConstView& out, int from, const V
 
 void BetweenTransport::start_sending_header(int to, std::int64_t bytes) {
   Header header{.bytes = bytes, .collective = {}};
-  if (const auto latest = recorder().latest(); latest && latest->inside()) {
+  const auto latest = side_of(recorder().outgoing(), recorder().latest());
+  if (latest && latest->inside()) {
     header.inside_collective = true;
     header.collective = *latest;
   }
@@ -266,11 +267,12 @@ void BetweenTransport::finish_sending(int to, const ConstView& out) {
 
 void BetweenTransport::check(int from, const Header& header, std::int64_t bytes) {
   const CollectiveTag tag = header.inside_collective ? header.collective.tag : CollectiveTag{};
-  if (header.bytes == bytes && tag == recorder().current()) return;
+  const CollectiveTag expected = recorder().incoming();
+  if (header.bytes == bytes && tag == expected) return;
   std::optional<CollectiveRecord> sender;
   if (header.inside_collective) sender = header.collective;
-  fail<MismatchError>(
-      explain_mismatch(from, header.bytes, sender, rank(), bytes, recorder().latest()));
+  fail<MismatchError>(explain_mismatch(from, header.bytes, sender, rank(), bytes,
+                                       side_of(expected, recorder().latest())));
 }
 
 /// Each rank compares its length with that of the rank above. All round the ring that holds all

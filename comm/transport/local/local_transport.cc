@@ -149,7 +149,7 @@ void LocalTransport::post(Stream& stream, int to, const ConstView& out) {
   Mailbox& box = channel_.mailbox(rank(), to);
   box.data = out.data();
   box.bytes = out.bytes();
-  box.tag = recorder_.current();
+  box.tag = recorder_.outgoing();
   box.device = stream.device().id();
   box.in_order_with_host = stream.in_order_with_host() || is_of_another_kind(to);
   if (!box.in_order_with_host) {
@@ -236,10 +236,11 @@ void LocalTransport::check_message(const Stream& stream, int from, const Mailbox
         "kind",
         from, box.device.to_string(), rank(), stream.device().id().to_string()));
   }
-  if (box.bytes == bytes && box.tag == recorder_.current()) return;
-  waiting_.fail<MismatchError>(explain_mismatch(from, box.bytes,
-                                                channel_.transport(from).recorder().latest(),
-                                                rank(), bytes, recorder_.latest()));
+  const CollectiveTag expected = recorder_.incoming();
+  if (box.bytes == bytes && box.tag == expected) return;
+  const auto theirs = channel_.transport(from).recorder().latest();
+  waiting_.fail<MismatchError>(explain_mismatch(from, box.bytes, side_of(box.tag, theirs), rank(),
+                                                bytes, side_of(expected, recorder_.latest())));
 }
 
 LocalChannel::LocalChannel(int first_rank, int replicas)

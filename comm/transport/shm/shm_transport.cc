@@ -128,7 +128,7 @@ void ShmTransport::send_piece(int to, const ConstView& out, Progress& sending) {
   const std::int64_t bytes = sending.next_bytes();
   ShmChannel::Slot& slot = channel.slot(piece);
   slot.message_bytes = sending.bytes;
-  slot.tag = recorder().current();
+  slot.tag = recorder().outgoing();
   copy_across(slot.data.data(), static_cast<const std::byte*>(out.data()) + sending.done, bytes);
   channel.sent.store(piece + 1);
   memory_.board(to).doorbell.ring();
@@ -155,11 +155,12 @@ void ShmTransport::take_piece(Stream& stream, int from, const View& in, Combine 
 }
 
 void ShmTransport::check(int from, const ShmChannel::Slot& first, std::int64_t bytes) {
-  if (first.message_bytes == bytes && first.tag == recorder().current()) return;
+  const CollectiveTag expected = recorder().incoming();
+  if (first.message_bytes == bytes && first.tag == expected) return;
   const auto status = look_at(from);
-  waiting_.fail<MismatchError>(explain_mismatch(from, first.message_bytes,
-                                                status ? status->latest : std::nullopt, rank(),
-                                                bytes, recorder().latest()));
+  const auto theirs = side_of(first.tag, status ? status->latest : std::nullopt);
+  waiting_.fail<MismatchError>(explain_mismatch(from, first.message_bytes, theirs, rank(), bytes,
+                                                side_of(expected, recorder().latest())));
 }
 
 }  // namespace
