@@ -36,7 +36,7 @@ constexpr int kProcesses = 2;
 constexpr double kCommTimeout = 1;  // seconds
 constexpr double kAtOnce = 2;       // of which a busy machine takes half
 
-enum class Way { killed, stopped, throwing };
+enum class Fate { killed, stopped, throwing };
 
 struct Death {
   In action;
@@ -51,17 +51,17 @@ std::string death_in_words(const Death& death) {
          name_of(death.schedule);
 }
 
-void die(Way way) {
-  if (way == Way::killed) ::raise(SIGKILL);
-  if (way == Way::stopped) ::raise(SIGSTOP);
-  if (way == Way::throwing) throw Error("the stage broke");
+void die(Fate fate) {
+  if (fate == Fate::killed) ::raise(SIGKILL);
+  if (fate == Fate::stopped) ::raise(SIGSTOP);
+  if (fate == Fate::throwing) throw Error("the stage broke");
 }
 
 /// Trains as one of the processes. Returns what it tells the user; nothing where another one does.
-std::string outcome_of(int process, const std::string& run, const Death& death, Way way) {
+std::string outcome_of(int process, const std::string& run, const Death& death, Fate fate) {
   const auto trap = std::make_shared<Trap>();
   trap->action = death.action;
-  trap->spring = [way] { die(way); };
+  trap->spring = [fate] { die(fate); };
   comm::ProcessGroup own({process, kProcesses, run, "test"},
                          {.replicas = death.replicas, .timeout_seconds = 20});
   try {
@@ -94,7 +94,7 @@ std::string outcome_of(int process, const std::string& run, const Death& death, 
 /// The processes of a run in which one dies. Forks: no other thread may run.
 class DyingRun {
  public:
-  DyingRun(const Death& death, Way way) : death_(death), way_(way) {
+  DyingRun(const Death& death, Fate fate) : death_(death), fate_(fate) {
     const std::string run = comm::new_run();
     for (int process = 0; process < kProcesses; ++process) start(process, run);
   }
@@ -154,7 +154,7 @@ class DyingRun {
     if (::pipe(pipe.data()) != 0) throw Error("no pipe");
     const pid_t pid = ::fork();
     if (pid == 0) {
-      const std::string said = outcome_of(process, run, death_, way_);
+      const std::string said = outcome_of(process, run, death_, fate_);
       (void)!::write(pipe[1], said.data(), said.size());
       ::_exit(0);
     }
@@ -163,7 +163,7 @@ class DyingRun {
   }
 
   Death death_;
-  Way way_;
+  Fate fate_;
   steady_clock::time_point begun_ = steady_clock::now();
   std::optional<steady_clock::time_point> lost_at_;
   std::vector<Child> children_;
@@ -205,16 +205,16 @@ class DyingStage : public ::testing::TestWithParam<PipelineSchedule> {
     for (const auto& run : runs) EXPECT_TRUE(run->other_ended()) << death_in_words(run->death());
   }
   /// Side by side: most of their time they wait.
-  static std::vector<std::unique_ptr<DyingRun>> lose(Way way, const std::vector<Death>& deaths) {
+  static std::vector<std::unique_ptr<DyingRun>> lose(Fate fate, const std::vector<Death>& deaths) {
     std::vector<std::unique_ptr<DyingRun>> runs;
-    for (const Death& death : deaths) runs.push_back(std::make_unique<DyingRun>(death, way));
+    for (const Death& death : deaths) runs.push_back(std::make_unique<DyingRun>(death, fate));
     await(runs);
     return runs;
   }
 };
 
 TEST_P(DyingStage, IsNamedAtOnceWhereItIsKilled) {
-  for (const auto& run : lose(Way::killed, deaths())) {
+  for (const auto& run : lose(Fate::killed, deaths())) {
     const Death& death = run->death();
     EXPECT_EQ(run->said(), "process " + std::to_string(death.stage) + " (pid " +
                                std::to_string(run->pid_of_victim()) + ", " +
@@ -227,7 +227,7 @@ TEST_P(DyingStage, IsNamedAtOnceWhereItIsKilled) {
 }
 
 TEST_P(DyingStage, IsNamedAtOnceWhereItThrows) {
-  for (const auto& run : lose(Way::throwing, deaths())) {
+  for (const auto& run : lose(Fate::throwing, deaths())) {
     const Death& death = run->death();
     const bool of_layer = death.action == In::forward || death.action == In::backward;
     const auto message_of = [&](int replica) {  // a layer's, of whichever comes first
@@ -249,7 +249,7 @@ TEST_P(DyingStage, IsNamedAfterTheTimeOutWhereItIsStopped) {
   all.push_back({In::forward, 0, schedule, 1, "activation of micro-batch 0"});
   all.push_back({In::forward, 1, schedule, 1, "gradient of micro-batch 0"});
   all.push_back({In::backward, 1, schedule, 1, "gradient of micro-batch 0"});
-  for (const auto& run : lose(Way::stopped, all)) {
+  for (const auto& run : lose(Fate::stopped, all)) {
     const Death& death = run->death();
     const std::string said = run->said(), stage = std::to_string(death.stage);
     EXPECT_LT(run->seconds(), kCommTimeout + 5) << death_in_words(death);
