@@ -155,6 +155,7 @@ RINGLET_ON_EACH_DEVICE(softmax_shards_loss);
 RINGLET_ON_EACH_DEVICE(softmax_shards_merge);
 RINGLET_ON_EACH_DEVICE(softmax_shards_right);
 RINGLET_ON_EACH_DEVICE(square_sum);
+RINGLET_ON_EACH_DEVICE(square_sums);
 RINGLET_ON_EACH_DEVICE(tanh_backward);
 RINGLET_ON_EACH_DEVICE(tanh_forward);
 

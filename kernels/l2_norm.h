@@ -26,6 +26,15 @@ inline constexpr std::int64_t kDoubleBytes = 8;
 /// sum (a double) = `weight` times the sum of the squares of x, f32 [M]. A weight of 0 leaves 0, or
 /// NaN where x is broken.
 void square_sum(Stream& stream, ConstView x, View sum, double weight = 1);
+/// Elements [begin, end) of a vector, whose sum of squares is number `sum`.
+struct SquareRange {
+  std::int64_t begin = 0, end = 0;
+  std::int64_t sum = 0;
+};
+/// Of K ranges of x at once, what square_sum() makes of each, to the same bits: sums (doubles, u8
+/// [8 S]) at the ranges' numbers; the others stay. `ranges`: SquareRange [K] in the memory of the
+/// device, as u8 [24 K]. None is longer than `longest`: beside each there is room for so many.
+void square_sums(Stream& stream, ConstView x, ConstView ranges, std::int64_t longest, View sums);
 /// norm = the root of `sums` (doubles, u8 [8 K]), added in their order; limit: as in l2_norm().
 void norm_of_sums(Stream& stream, ConstView sums, View norm, const NormLimit& limit = {});
 

@@ -47,6 +47,23 @@ void square_sum(Stream& stream, ConstView x, View sum, double weight) {
   dispatch(stream, work, impl::any::square_sum, x, sum, weight);
 }
 
+void square_sums(Stream& stream, ConstView x, ConstView ranges, std::int64_t longest, View sums) {
+  constexpr const char* kName = "square_sums";
+  constexpr auto kRange = static_cast<std::int64_t>(sizeof(SquareRange));
+  require_rank(kName, x, 1);
+  require_dense(kName, x, x.shape());
+  for (const ConstView& bytes : {ranges, ConstView(sums)}) {
+    require_dtype(kName, bytes, DType::u8);
+    require_rank(kName, bytes, 1);
+  }
+  require(ranges.count() % kRange == 0, kName, "the ranges are SquareRange, of 24 bytes each");
+  require(sums.count() % kDoubleBytes == 0, kName, "the sums are doubles, of eight bytes each");
+  require(longest >= 0, kName, "no range has less than no elements");
+  if (ranges.count() == 0) return;
+  const Work work{kName, 2.0 * static_cast<double>(x.count()), total_bytes(x, sums)};
+  dispatch(stream, work, impl::any::square_sums, x, ranges, longest, sums);
+}
+
 void norm_of_sums(Stream& stream, ConstView sums, View norm, const NormLimit& limit) {
   constexpr const char* kName = "norm_of_sums";
   require_dtype(kName, sums, DType::u8);

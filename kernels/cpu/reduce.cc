@@ -117,6 +117,16 @@ void square_sum(CpuStream& stream, const ConstView& x, const View& sum, double w
   *static_cast<double*>(sum.data()) = weight * squares_of(stream, x);
 }
 
+void square_sums(CpuStream& stream, const ConstView& x, const ConstView& ranges, std::int64_t,
+                 const View& sums) {
+  const auto* const all = static_cast<const SquareRange*>(ranges.data());
+  auto* const to = static_cast<double*>(sums.data());
+  const std::int64_t count = ranges.count() / static_cast<std::int64_t>(sizeof(SquareRange));
+  for (std::int64_t i = 0; i < count; ++i) {
+    to[all[i].sum] = squares_of(stream, x.slice(all[i].begin, all[i].end));
+  }
+}
+
 void norm_of_sums(CpuStream& stream, const ConstView& sums, const View& norm,
                   const NormLimit& limit) {
   grid::norm_of_sums(CpuGrid(stream), sums, norm, limit);

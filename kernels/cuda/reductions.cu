@@ -110,6 +110,11 @@ void square_sum(CudaStream& stream, const ConstView& x, const View& sum, double 
   grid::square_sum(CudaGrid(stream), x, sum, weight);
 }
 
+void square_sums(CudaStream& stream, const ConstView& x, const ConstView& ranges,
+                 std::int64_t longest, const View& sums) {
+  grid::square_sums(CudaGrid(stream), x, ranges, longest, sums);
+}
+
 void norm_of_sums(CudaStream& stream, const ConstView& sums, const View& norm,
                   const NormLimit& limit) {
   grid::norm_of_sums(CudaGrid(stream), sums, norm, limit);

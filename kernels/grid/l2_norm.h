@@ -28,11 +28,14 @@ struct SquareSums : TeamSum<SquareSums, double> {
 
   /// The thread's packs, whose elements are added in the same order however they are read.
   RINGLET_HOST_DEVICE double share(const ThreadIndex& index) const {
-    const std::int64_t end =
-        (index.block + 1) * kPart < elements ? (index.block + 1) * kPart : elements;
+    return share_of_part(x, elements, packed, index.block, index.thread);
+  }
+  /// Of part `part`.
+  RINGLET_HOST_DEVICE static double share_of_part(const float* x, std::int64_t elements,
+                                                  bool packed, std::int64_t part, int thread) {
+    const std::int64_t end = (part + 1) * kPart < elements ? (part + 1) * kPart : elements;
     double sum = 0;
-    for (std::int64_t i = index.block * kPart + kPack * index.thread; i < end;
-         i += kPack * kThreads) {
+    for (std::int64_t i = part * kPart + kPack * thread; i < end; i += kPack * kThreads) {
       if (packed && i + kPack <= end) {
         const Pack<float, kPack> values = load_pack<kPack>(x, i / kPack);
         for (int k = 0; k < kPack; ++k) sum += square(values[k]);
@@ -84,6 +87,42 @@ void square_sum(Grid&& grid, const ConstView& x, const View& sum, double weight 
   sums.weight = weight;
   sums.sum = static_cast<double*>(sum.data());
   sum_squares(grid, "square_sum", sums, x);
+}
+
+/// The same of several ranges, a team each. All teams have as many blocks as the longest range has
+/// parts; those beyond a range bring 0, which changes no sum.
+struct SquareSumsOfRanges : TeamSum<SquareSumsOfRanges, double> {
+  const SquareRange* ranges = nullptr;
+  const float* x = nullptr;
+  bool packed = false;  // whether x may be read in packs
+  double* sums = nullptr;
+
+  RINGLET_HOST_DEVICE double share(const ThreadIndex& index) const {
+    const std::int64_t team = team_size.quotient(index.block);
+    const SquareRange range = ranges[team];
+    return SquareSums::share_of_part(x + range.begin, range.end - range.begin,
+                                     packed && range.begin % kPack == 0,
+                                     index.block - team * team_size.divisor(), index.thread);
+  }
+  RINGLET_HOST_DEVICE void finish(std::int64_t team, double all) const {
+    sums[ranges[team].sum] = all;
+  }
+};
+
+/// Floor: reads 4 N bytes of ranges with N elements together.
+template <class Grid>
+void square_sums(Grid&& grid, const ConstView& x, const ConstView& ranges, std::int64_t longest,
+                 const View& all) {
+  const auto teams = ranges.count() / static_cast<std::int64_t>(sizeof(SquareRange));
+  const std::int64_t parts =
+      std::max<std::int64_t>(1, (longest + SquareSums::kPart - 1) / SquareSums::kPart);
+  SquareSumsOfRanges sums{{Divisor(parts)}};
+  sums.partial = grid.template workspace_of<double>(teams * parts);
+  sums.ranges = static_cast<const SquareRange*>(ranges.data());
+  sums.x = x.f32();
+  sums.packed = takes_packs<kPack>(x.f32());
+  sums.sums = static_cast<double*>(all.data());
+  grid.run_teams("square_sums", teams, sums);
 }
 
 struct NormOfSums {

@@ -177,6 +177,29 @@ TEST_P(Grid, RowsOfSamples) {
   }
 }
 
+TEST_P(Grid, SquareSumsAreThoseOfEachRange) {
+  constexpr std::int64_t kPart = grid::SquareSums::kPart;
+  const std::int64_t n = 5 * kPart;
+  const auto x = random_floats(n, 7);
+  const std::vector<SquareRange> ranges{
+      {16, 16 + 3 * kPart + 5, 2}, {0, 7, 0}, {32, 32, 3}, {19, 19 + kPart, 5}};
+  std::vector<double> sums(6, -1);
+  const auto bytes = [](const auto& numbers) {
+    return static_cast<std::int64_t>(numbers.size() * sizeof(numbers[0]));
+  };
+  std::vector<SquareRange> there = ranges;
+  const View on_device = put({n}, x);
+  grid::square_sums(grid_, on_device, View(there.data(), {bytes(there)}, DType::u8), 3 * kPart + 5,
+                    View(sums.data(), {bytes(sums)}, DType::u8));
+  std::vector<double> expected(6, -1);
+  for (const SquareRange& range : ranges) {
+    grid::square_sum(
+        grid_, on_device.slice(range.begin, range.end),
+        View(&expected[static_cast<std::size_t>(range.sum)], {kDoubleBytes}, DType::u8));
+  }
+  EXPECT_EQ(sums, expected);
+}
+
 TEST_P(Grid, ANormOfSums) {
   constexpr std::int64_t kPart = grid::SquareSums::kPart;
   std::vector<double> sums;

@@ -195,6 +195,35 @@ TEST_P(RowUpdates, SoftmaxInShardsIsThatOfTheWhole) {
   EXPECT_NEAR(read(run(result))[0], read(expected)[0], 1e-5 * read(expected)[0]);
 }
 
+TEST_P(RowUpdates, SquareSumsAreThoseOfEachRange) {
+  constexpr std::int64_t kCount = 70000, kSums = 4;
+  const auto x = random_floats(kCount, 1);
+  const std::vector<SquareRange> ranges{{16, 60003, 1}, {0, 7, 3}, {32, 32, 0}};
+  const auto bytes = static_cast<std::int64_t>(ranges.size() * sizeof(SquareRange));
+  const auto sums_of = [&](bool at_once) {
+    return read(run([&](Device& device) {
+      Stream& stream = device.compute();
+      const Tensor all = upload(device, {kCount}, x), table(device, {bytes}, DType::u8);
+      copy_from_host(stream, ranges.data(), table);
+      Tensor numbers(device, {2 * kSums});  // doubles, as f32
+      fill(stream, 0, numbers);
+      const View sums(numbers.view().address(), {kSums * kDoubleBytes}, DType::u8);
+      if (at_once) {
+        square_sums(stream, all, table, 60000, sums);
+      } else {
+        for (const auto& [begin, end, sum] : ranges) {
+          square_sum(stream, all.view().slice(begin, end),
+                     sums.slice(sum * kDoubleBytes, (sum + 1) * kDoubleBytes));
+        }
+      }
+      return numbers;
+    }));
+  };
+  const std::vector<float> expected = sums_of(false);
+  EXPECT_NE(expected[3], 0);
+  EXPECT_EQ(sums_of(true), expected);
+}
+
 TEST_P(RowUpdates, ANormOfSumsIsTheNorm) {
   const auto x = random_floats(5000, 1);
   const Tensor norm = run([&](Device& device) {

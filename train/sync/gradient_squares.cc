@@ -4,6 +4,7 @@
 #include <string>
 
 #include "kernels/elementwise.h"
+#include "kernels/host_copy.h"
 
 namespace ringlet::train {
 
@@ -55,7 +56,20 @@ GradientSquares::GradientSquares(Device& device, comm::Communicator& replicas,
   most_ = stages != nullptr ? largest(device, *stages, count_) : count_;
   part_ = doubles(device, position_.parts_of_rank());
   mine_ = doubles(device, most_);
+  make_ranges();
   if (stages != nullptr) all_ = doubles(device, stages->size() * most_);
+}
+
+void GradientSquares::make_ranges() {
+  std::vector<SquareRange> ranges;
+  for (const Sum& sum : sums_) {
+    if (!sum.is_short()) continue;
+    ranges.push_back({sum.planned->begin, sum.planned->gradient_end(), sum.first});
+    longest_ = std::max(longest_, ranges.back().end - ranges.back().begin);
+  }
+  const auto bytes = static_cast<std::int64_t>(ranges.size() * sizeof(SquareRange));
+  ranges_ = Tensor(device_, {bytes}, DType::u8);
+  if (bytes > 0) copy_from_host(device_.compute(), ranges.data(), ranges_);
 }
 
 ConstView GradientSquares::of_stage() const { return range(mine_, 0, count_); }
@@ -92,10 +106,11 @@ void GradientSquares::square_rows(const Sum& sum, bool rehearses) {
 
 void GradientSquares::measure(const View& norm, const NormLimit& limit, bool rehearses) {
   Stream& compute = device_.compute();
+  square_sums(compute, parameters_.gradients(), ranges_, longest_, range(mine_, 0, most_));
   for (const Sum& sum : sums_) {
     if (sum.is_cut()) {
       square_rows(sum, rehearses);
-    } else {
+    } else if (!sum.is_short()) {
       square(sum, 0, range(mine_, sum.first, 1));
     }
   }

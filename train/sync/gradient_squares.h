@@ -37,13 +37,20 @@ class GradientSquares {
   ConstView of_stage() const;
 
  private:
+  static constexpr std::int64_t kShort = 1 << 20;
   /// Where the sums of a parameter stand.
   struct Sum {
     const nn::PlannedParameter* planned;
     std::int64_t first = 0;
     bool is_cut() const { return planned->placement == nn::Placement::rows; }
+    /// Whether it is one of those that are made by one launch: of the model, and short. Each of
+    /// them takes as many blocks as the longest.
+    bool is_short() const {
+      return !is_cut() && !planned->of_loss && planned->gradient_end() - planned->begin <= kShort;
+    }
   };
 
+  void make_ranges();
   void square(const Sum& sum, int index, const View& to);
   void square_rows(const Sum& sum, bool rehearses);
 
@@ -56,9 +63,11 @@ class GradientSquares {
   std::int64_t most_ = 0;   // of any stage
   comm::Communicator* stages_;
   Meeting of_replicas_, of_stages_;
-  Tensor part_;  // doubles: of a parameter's rows that this rank has
-  Tensor mine_;  // [most]
-  Tensor all_;   // [stages, most]; behind a stage's own there are zeros
+  Tensor ranges_;             // SquareRange of each short one
+  std::int64_t longest_ = 0;  // of these
+  Tensor part_;               // doubles: of a parameter's rows that this rank has
+  Tensor mine_;               // [most]
+  Tensor all_;                // [stages, most]; behind a stage's own there are zeros
 };
 
 }  // namespace ringlet::train
