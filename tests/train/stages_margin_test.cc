@@ -28,20 +28,20 @@ constexpr auto kNaive = PipelineSchedule::naive;
 constexpr auto kGpipe = PipelineSchedule::gpipe;
 constexpr auto kOneByOne = PipelineSchedule::one_f_one_b;
 
-struct Way {
+struct StagedWay {
   std::string stages;
   int count;
   PipelineSchedule schedule;
   bool recompute = false;
 };
 
-const std::vector<Way>& all_ways() {
-  static const std::vector<Way> ways{{"2", 2, kNaive},
-                                     {"2", 2, kGpipe},
-                                     {"2", 2, kOneByOne},
-                                     {"flatten..relu1,dropout,fc2..fc3", 3, kGpipe},
-                                     {"flatten..dropout,fc2..relu2,fc3", 3, kOneByOne},
-                                     {"3", 3, kGpipe, true}};
+const std::vector<StagedWay>& all_ways() {
+  static const std::vector<StagedWay> ways{{"2", 2, kNaive},
+                                           {"2", 2, kGpipe},
+                                           {"2", 2, kOneByOne},
+                                           {"flatten..relu1,dropout,fc2..fc3", 3, kGpipe},
+                                           {"flatten..dropout,fc2..relu2,fc3", 3, kOneByOne},
+                                           {"3", 3, kGpipe, true}};
   return ways;
 }
 
@@ -58,7 +58,7 @@ std::unique_ptr<nn::Layer> make_deeper(const nn::ModelInput& input) {
   return net;
 }
 
-Trial in_stages(Trial trial, const Way& way) {
+Trial in_stages(Trial trial, const StagedWay& way) {
   Execution& execution = trial.options.execution;
   const std::size_t replicas = execution.devices.size();
   execution.stages = way.stages;
@@ -113,11 +113,11 @@ Told learn(Trial trial) {
   return told;
 }
 
-void expect_bits_of_one_stage(const Trial& trial, const std::vector<Way>& ways = all_ways()) {
+void expect_bits_of_one_stage(const Trial& trial, const std::vector<StagedWay>& ways = all_ways()) {
   const Told expected = learn(trial);
   ASSERT_FALSE(expected.losses.empty());
   ASSERT_FALSE(expected.angles.empty());
-  for (const Way& way : ways) {
+  for (const StagedWay& way : ways) {
     SCOPED_TRACE(fmt::format("{} by {}{}", way.stages, name_of(way.schedule),
                              way.recompute ? ", recomputing" : ""));
     const Told actual = learn(in_stages(trial, way));
@@ -214,7 +214,7 @@ TEST_P(StagesMargin, SkipsTheStepsThatOneStageSkips) {
   const Told expected = shown(from_a_large_scale(trial));
   EXPECT_TRUE(expected.skipped.front());
   EXPECT_FALSE(expected.skipped.back());
-  for (const Way& way : all_ways()) {
+  for (const StagedWay& way : all_ways()) {
     EXPECT_TRUE(shown(from_a_large_scale(in_stages(trial, way))) == expected) << way.stages;
   }
 }
