@@ -2,11 +2,14 @@
 // finds wrong with a kernel.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
 
+#include "kernels/narrow_floats.h"
 #include "tests/cuda_stand_in/ptx/block.h"
 #include "tests/cuda_stand_in/ptx/launch.h"
 #include "tests/cuda_stand_in/ptx/operations.h"
@@ -31,7 +34,7 @@ std::string fault_of(std::string_view body, std::vector<float>& data) {
       std::string(body) + "\nret;\n}\n");
   const Program program = module.program("k");
   const auto begin = reinterpret_cast<std::uintptr_t>(data.data());
-  Block block(program, kThreads, [&](std::uintptr_t) {
+  Block block(program, kThreads, 0, [&](std::uintptr_t) {
     return Range{begin, begin + data.size() * sizeof(float)};
   });
   std::vector<std::byte> parameters(16);
@@ -141,6 +144,80 @@ TEST(CudaPtx, WhatItDoesNotKnowIsAnError) {
   }
 }
 
+/// Sixteen threads copy four numbers each to shared memory, and `rest` follows.
+std::string copying(std::string_view rest) {
+  return std::string(R"(
+griddepcontrol.wait;
+mov.u32 %r6, k_shared;
+shl.b32 %r7, %r2, 4;
+add.s32 %r8, %r6, %r7;
+mul.wide.u32 %rd4, %r2, 16;
+add.s64 %rd5, %rd1, %rd4;
+mov.u32 %r9, 16;
+setp.ge.u32 %p1, %r2, 16;
+@%p1 bra $copied;
+cp.async.cg.shared.global [%r8], [%rd5], 16, %r9;
+cp.async.commit_group;
+$copied:
+)") + std::string(rest) +
+         R"(
+add.s32 %r10, %r6, %r5;
+ld.shared.f32 %f1, [%r10];
+st.global.f32 [%rd3], %f1;
+)";
+}
+
+TEST(CudaPtx, CopiesAreThereOnceTheyWereWaitedFor) {
+  std::vector<float> data;
+  for (int i = 0; i < kThreads; ++i) data.push_back(static_cast<float>(i));
+  const std::vector<float> before = data;
+  EXPECT_EQ(fault_of(copying("cp.async.wait_group 0;\nbar.sync 0;"), data), "");
+  EXPECT_EQ(data, before);
+  const auto fails = [](std::string_view rest, std::string_view words) {
+    const std::string fault = fault_of(copying(rest));
+    EXPECT_NE(fault.find(words), std::string::npos) << rest << ": " << fault;
+  };
+  fails("bar.sync 0;", "which a copy goes to that was not waited for");
+  fails("cp.async.wait_group 1;\nbar.sync 0;", "which a copy goes to that was not waited for");
+  fails("cp.async.wait_group 0;", "no barrier is between");
+}
+
+// a[m][k] = m + 1 where k is m, of f16; b[k][n] = k + 0.5 n. The product is (m + 1) b[m][n].
+TEST(CudaPtx, AWarpMultipliesMatrices) {
+  Program program;
+  std::array<Row, 14> rows;
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = {4, static_cast<int>(4 * i)};
+  program.row_bytes = 4 * static_cast<int>(rows.size());
+  Instruction at{.run = multiply_matrices(false)};
+  std::copy_n(rows.begin(), 10, at.from.begin());
+  std::copy_n(rows.begin() + 10, 4, at.to.begin());
+  program.instructions = {at, {.flow = Flow::end}};
+  Block block(program, 32, 0, [](std::uintptr_t) { return Range{}; });
+  const auto pair = [](float low, float high) {
+    return to_half(low).bits | std::uint32_t{to_half(high).bits} << 16U;
+  };
+  for (int lane = 0; lane < 32; ++lane) {
+    const int group = lane / 4, k = lane % 4 * 2;
+    for (int e = 0; e < 4; ++e) {
+      const int m = group + e % 2 * 8, first = k + e / 2 * 8;
+      const auto a = [&](int column) { return m == column ? static_cast<float>(m + 1) : 0.0F; };
+      block.row<std::uint32_t>(rows[e])[lane] = pair(a(first), a(first + 1));
+      block.row<float>(rows[6 + e])[lane] = 100;
+    }
+    for (int e = 0; e < 2; ++e) {
+      const auto b = [&](int row) { return static_cast<float>(row) + 0.5F * group; };
+      block.row<std::uint32_t>(rows[4 + e])[lane] = pair(b(k + e * 8), b(k + e * 8 + 1));
+    }
+  }
+  block.run(0, 1, {});
+  for (int lane = 0; lane < 32; ++lane) {
+    for (int e = 0; e < 4; ++e) {
+      const int m = lane / 4 + e / 2 * 8, n = lane % 4 * 2 + e % 2;
+      EXPECT_EQ(block.row<float>(rows[10 + e])[lane], 100 + (m + 1) * (m + 0.5F * n));
+    }
+  }
+}
+
 /// Bits of what an instruction makes of up to three values of so many bits.
 template <class To, class From>
 std::uint64_t computed(std::string_view opcode, std::initializer_list<From> values) {
@@ -158,7 +235,7 @@ std::uint64_t computed(std::string_view opcode, std::initializer_list<From> valu
   at.run = arithmetic(parts_of(opcode), sizeof(To), sizeof(From));
   if (at.run == nullptr) return ~std::uint64_t{0};
   program.instructions = {at, {.flow = Flow::end}};
-  Block block(program, 1, [](std::uintptr_t) { return Range{}; });
+  Block block(program, 1, 0, [](std::uintptr_t) { return Range{}; });
   block.run(0, 1, {});
   std::uint64_t bits = 0;
   std::memcpy(&bits, block.row<To>(to), sizeof(To));
@@ -181,6 +258,8 @@ TEST(CudaPtx, ComputesByTheRules) {
   EXPECT_EQ((computed<U32, U32>("shr.u32", {8, 40})), 0U);
   EXPECT_EQ((computed<I64, I32>("mul.wide.s32", {-3, 5})), static_cast<U64>(-15));
   EXPECT_EQ((computed<U64, U32>("mul.wide.u32", {0xFFFFFFFF, 2})), 0x1FFFFFFFEU);
+  EXPECT_EQ((computed<I32, I32>("mul.hi.s32", {-3, 5})), 0xFFFFFFFFU);
+  EXPECT_EQ((computed<U32, U32>("mul.hi.u32", {0x80000000, 6})), 3U);
   EXPECT_EQ((computed<I32, I32>("mad.lo.s32", {-3, 5, 7})), static_cast<U32>(-8));
   EXPECT_EQ((computed<I64, I32>("cvt.s64.s32", {-2})), static_cast<U64>(-2));
   EXPECT_EQ((computed<I64, I64>("cvt.s64.s32", {0x1FFFFFFFE})), static_cast<U64>(-2));

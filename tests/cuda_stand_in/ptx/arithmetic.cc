@@ -84,6 +84,13 @@ void multiply_wide(Block& block, const Instruction& at) {
   block.each([=](int k) { to[k] = To{a[k]} * To{b[k]}; });
 }
 
+template <class From, class Wide>
+void multiply_high(Block& block, const Instruction& at) {
+  From* to = block.row<From>(at.to[0]);
+  const From *a = block.row<From>(at.from[0]), *b = block.row<From>(at.from[1]);
+  block.each([=](int k) { to[k] = static_cast<From>(Wide{a[k]} * Wide{b[k]} >> 32); });
+}
+
 void insert_bits(Block& block, const Instruction& at) {
   auto* to = block.row<std::uint64_t>(at.to[0]);
   const auto *what = block.row<std::uint64_t>(at.from[0]),
@@ -119,6 +126,10 @@ Handler arithmetic(const std::vector<std::string_view>& opcode, int to_width, in
     if (type == "s32") return multiply_wide<std::int32_t, std::int64_t>;
     if (type == "u16") return multiply_wide<std::uint16_t, std::uint32_t>;
     return nullptr;
+  }
+  if (op == "mul" && how == "hi") {
+    if (type == "u32") return multiply_high<std::uint32_t, std::uint64_t>;
+    return type == "s32" ? multiply_high<std::int32_t, std::int64_t> : nullptr;
   }
   if (op == "mad" && how == "lo") return integer(type, kTernary<kMultiplyAdd>);
   if (op == "fma" && how == "rn") {

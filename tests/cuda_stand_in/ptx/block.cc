@@ -20,15 +20,17 @@ void fill(std::byte* row, int width, int threads, std::uint64_t bits) {
 
 }  // namespace
 
-Block::Block(const Program& program, int threads, RangeOf range_of)
+Block::Block(const Program& program, int threads, int shared_bytes, RangeOf range_of)
     : program_(program),
       threads_(threads),
       range_of_(std::move(range_of)),
       rows_(static_cast<std::size_t>(std::int64_t{program.row_bytes} * threads)),
       pc_(static_cast<std::size_t>(threads)),
       at_barrier_(static_cast<std::size_t>(threads)),
-      shared_(static_cast<std::size_t>(program.shared_bytes)),
-      touches_(shared_.size()) {
+      shared_(static_cast<std::size_t>(program.shared_bytes + shared_bytes)),
+      touches_(shared_.size()),
+      asked_(static_cast<std::size_t>(threads)),
+      groups_(static_cast<std::size_t>(threads)) {
   for (const Program::Constant& constant : program.constants) {
     fill(row<std::byte>(constant.row), constant.row.width, threads, constant.bits);
   }
@@ -52,6 +54,9 @@ void Block::run(std::uint32_t block, std::uint32_t blocks,
   ended_ = 0;
   waited_ = false;
   first_period_ = ++period_;
+  for (Touch& touch : touches_) touch.coming = false;
+  for (auto& asked : asked_) asked.clear();
+  for (auto& groups : groups_) groups.clear();
   while (choose()) {
     while (at_ < next_) {
       const Instruction& at = program_.instructions[static_cast<std::size_t>(at_)];
@@ -185,6 +190,10 @@ std::byte* Block::shared(std::uint64_t address, int bytes, int thread, bool writ
   const auto self = static_cast<std::int16_t>(thread);
   for (std::uint64_t i = address; i < address + size; ++i) {
     Touch& touch = touches_[i];
+    if (touch.coming) {
+      fail(fmt::format("thread {} {} shared byte {}, which a copy goes to that was not waited for",
+                       thread, what, i));
+    }
     if (!writes && touch.written < first_period_) {
       fail(fmt::format("thread {} reads shared byte {}, which nobody has written", thread, i));
     }
@@ -207,6 +216,36 @@ std::byte* Block::shared(std::uint64_t address, int bytes, int thread, bool writ
     }
   }
   return shared_.data() + address;
+}
+
+void Block::copy_later(std::uint64_t address, const std::byte* from, int thread) {
+  Copy copy{address, {}};
+  const int bytes = static_cast<int>(copy.bytes.size());
+  shared(address, bytes, thread, true);
+  mark(address, bytes, true);
+  if (from != nullptr) std::memcpy(copy.bytes.data(), from, copy.bytes.size());
+  asked_[static_cast<std::size_t>(thread)].push_back(copy);
+}
+
+void Block::mark(std::uint64_t address, int bytes, bool coming) {
+  for (int i = 0; i < bytes; ++i) touches_[address + static_cast<std::uint64_t>(i)].coming = coming;
+}
+
+void Block::end_copies(int thread) {
+  const auto k = static_cast<std::size_t>(thread);
+  groups_[k].push_back(std::move(asked_[k]));
+  asked_[k].clear();
+}
+
+void Block::await_copies(int thread, int left) {
+  auto& groups = groups_[static_cast<std::size_t>(thread)];
+  for (; std::ssize(groups) > left; groups.pop_front()) {
+    for (const Copy& copy : groups.front()) {
+      const int bytes = static_cast<int>(copy.bytes.size());
+      mark(copy.address, bytes, false);
+      std::memcpy(shared(copy.address, bytes, thread, true), copy.bytes.data(), copy.bytes.size());
+    }
+  }
 }
 
 std::int64_t Block::parameter(std::uint64_t offset, int bytes) const {

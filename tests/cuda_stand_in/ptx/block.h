@@ -4,11 +4,15 @@
 // again. What a GPU leaves unsaid is a Fault here: an access outside of memory that was allocated,
 // or not aligned; shared memory that nobody wrote; two threads at the same byte of it with no
 // barrier between and one of them writing; a barrier that not all threads come to; memory that is
-// touched before the kernel waited for the one before it.
+// touched before the kernel waited for the one before it. A copy to shared memory that runs by
+// itself (cp.async) is there once its thread has waited for it. Until then nobody may touch where
+// it goes.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <stdexcept>
 #include <string>
@@ -34,7 +38,8 @@ using RangeOf = std::function<Range(std::uintptr_t address)>;
 
 class Block {
  public:
-  Block(const Program& program, int threads, RangeOf range_of);
+  /// `shared_bytes`: where the launch says how many there are.
+  Block(const Program& program, int threads, int shared_bytes, RangeOf range_of);
 
   void run(std::uint32_t block, std::uint32_t blocks, const std::vector<std::byte>& parameters);
 
@@ -55,6 +60,20 @@ class Block {
   /// Where the thread's bytes lie. Throws Fault.
   std::byte* global(std::uint64_t address, int bytes, int thread, const char* what);
   std::byte* shared(std::uint64_t address, int bytes, int thread, bool writes);
+  /// Sixteen bytes to come, from null: zeros.
+  void copy_later(std::uint64_t address, const std::byte* from, int thread);
+  void end_copies(int thread);              ///< what was asked for so far is a group
+  void await_copies(int thread, int left);  ///< all groups but the latest `left`
+  /// Calls f(first thread) for each warp. They have to be whole.
+  template <class F>
+  void each_warp(F f) const {
+    if (active_.size() != static_cast<std::size_t>(threads_) || threads_ % kWarp != 0) {
+      fail("a warp's instruction is not come to by all threads");
+    }
+    for (int k = 0; k < threads_; k += kWarp) f(k);
+  }
+  static constexpr int kWarp = 32;
+  static constexpr int kAnyOfWarp = -2;  ///< thread that reads for others: none of them wrote it
   std::int64_t parameter(std::uint64_t offset, int bytes) const;
   [[noreturn]] void fail(const std::string& what) const;
 
@@ -62,9 +81,16 @@ class Block {
   struct Touch {
     std::uint32_t written = 0, read = 0;  // in which period between barriers
     std::int16_t writer = 0, reader = 0;  // reader kMany: more than one
+    bool coming = false;                  // by a copy that was not waited for
   };
   static constexpr std::int16_t kMany = -1;
 
+  struct Copy {
+    std::uint64_t address;
+    std::array<std::byte, 16> bytes;
+  };
+
+  void mark(std::uint64_t address, int bytes, bool coming);
   bool choose();
   void park(int pc);
   int branch(const Instruction& at);
@@ -86,6 +112,8 @@ class Block {
   std::uint32_t period_ = 0, first_period_ = 0;
   std::vector<std::byte> shared_;
   std::vector<Touch> touches_;
+  std::vector<std::vector<Copy>> asked_;               // by thread, in no group yet
+  std::vector<std::deque<std::vector<Copy>>> groups_;  // by thread
   const std::vector<std::byte>* parameters_ = nullptr;
   Range range_{};  // of the latest access
 };

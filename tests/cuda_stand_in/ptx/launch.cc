@@ -29,7 +29,9 @@ struct Kernel {
   const Module* module = nullptr;
   std::string name;
   std::optional<Program> program;  // once it is launched
-  std::map<int, Block> blocks;     // by the number of threads
+  // By the number of threads, and the shared bytes that the launch gives.
+  std::map<std::pair<int, int>, Block> blocks;
+  int most_shared = 48 << 10;  // that a launch may give
 };
 
 std::mutex mutex;
@@ -67,7 +69,7 @@ std::string ptx_in(const std::byte* binary) {
 struct Launch {
   Kernel* kernel = nullptr;
   std::uint32_t blocks = 0;
-  int threads = 0;
+  int threads = 0, shared_bytes = 0;
   std::vector<std::byte> parameters{};
   std::uint64_t number = 0;
 };
@@ -78,7 +80,8 @@ Block& block_of(const Launch& launch) {
     return Range{begin, end};
   };
   return launch.kernel->blocks
-      .try_emplace(launch.threads, *launch.kernel->program, launch.threads, range_of)
+      .try_emplace({launch.threads, launch.shared_bytes}, *launch.kernel->program, launch.threads,
+                   launch.shared_bytes, range_of)
       .first->second;
 }
 
@@ -104,11 +107,12 @@ bool is_early(const cudaLaunchConfig_t& config) {
   });
 }
 
-bool is_possible(const cudaLaunchConfig_t& config) {
+bool is_possible(const cudaLaunchConfig_t& config, const Kernel& kernel) {
   constexpr unsigned kMostThreads = 1024;
   return config.gridDim.x > 0 && config.gridDim.y == 1 && config.gridDim.z == 1 &&
          config.blockDim.x > 0 && config.blockDim.x <= kMostThreads && config.blockDim.y == 1 &&
-         config.blockDim.z == 1 && config.dynamicSmemBytes == 0;
+         config.blockDim.z == 1 &&
+         config.dynamicSmemBytes <= static_cast<std::size_t>(kernel.most_shared);
 }
 
 /// Takes the arguments over, as a launch does.
@@ -118,15 +122,20 @@ cudaError_t prepare(const cudaLaunchConfig_t& config, const void* function, void
   const std::lock_guard lock(mutex);
   const auto found = kernels.find(function);
   if (found == kernels.end()) return cudaErrorInvalidDeviceFunction;
-  if (!is_possible(config)) return cudaErrorInvalidConfiguration;
   Kernel& kernel = found->second;
+  if (!is_possible(config, kernel)) return cudaErrorInvalidConfiguration;
   try {
     if (!kernel.program) kernel.program = kernel.module->program(kernel.name);
   } catch (const std::exception& error) {
     fmt::print(stderr, "stand-in: kernel {}: {}\n", kernel.name, error.what());
     return cudaErrorInvalidPtx;
   }
-  made = {&kernel, config.gridDim.x, static_cast<int>(config.blockDim.x), {}, launches++};
+  made = {&kernel,
+          config.gridDim.x,
+          static_cast<int>(config.blockDim.x),
+          static_cast<int>(config.dynamicSmemBytes),
+          {},
+          launches++};
   made.parameters.resize(static_cast<std::size_t>(kernel.program->parameter_bytes));
   for (std::size_t i = 0; i < kernel.program->parameters.size(); ++i) {
     const Parameter& parameter = kernel.program->parameters[i];
@@ -206,6 +215,17 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* fu
       ringlet::ptx::is_early(*config) ? ringlet::stand_in::Kind::early_kernel
                                       : ringlet::stand_in::Kind::kernel);
   return cudaPeekAtLastError();
+}
+
+cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribute, int value) {
+  constexpr int kMost = 227 << 10;  // of compute capability 9.0
+  const std::lock_guard lock(ringlet::ptx::mutex);
+  const auto found = kernels.find(function);
+  if (found == kernels.end()) return cudaErrorInvalidDeviceFunction;
+  if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize) return cudaErrorNotSupported;
+  if (value < 0 || value > kMost) return cudaErrorInvalidValue;
+  found->second.most_shared = value;
+  return cudaSuccess;
 }
 
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* function) {

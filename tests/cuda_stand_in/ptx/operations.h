@@ -25,6 +25,16 @@ Handler store(Space space, int bytes, int register_width);
 /// [from[0]] += from[1]; to[0] is what was there.
 Handler atomic_add_u32();
 
+/// Copies that run by themselves: of sixteen bytes from [from[1]] to shared [from[0]], or of zeros
+/// where from[2] is 0; the end of a group; and waiting for all but `offset` groups.
+Handler copy_later();
+Handler end_copies();
+Handler await_copies();
+/// Four 8 x 8 matrices of 16-bit numbers, transposed, whose rows are at shared [from[0]].
+Handler load_matrices();
+/// to = from[0 .. 4) * from[4 .. 6) + from[6 .. 10): 16 x 16 by 16 x 8 numbers, sums in f32.
+Handler multiply_matrices(bool bf16);
+
 /// Cuts a register of so many bytes into pieces, the lowest first, or puts it together.
 Handler cut(int wide, int pieces);
 Handler join(int wide, int pieces);

@@ -74,6 +74,10 @@ Program Module::program(std::string_view name) const {
   Program program;
   program.name = name;
   Reader reader(program, files_);
+  if (const std::size_t at = head_.find("\n.extern .shared"); at != std::string_view::npos) {
+    const std::string_view text = head_.substr(at + 9, head_.find(';', at) - at - 9);
+    reader.shared_by_launch(trimmed(text));
+  }
   for (std::size_t at = head_.find("\n.shared"); at != std::string_view::npos;
        at = head_.find("\n.shared", at + 1)) {
     reader.shared(trimmed(head_.substr(at, head_.find(';', at) - at)));

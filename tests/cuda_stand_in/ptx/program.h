@@ -30,9 +30,9 @@ enum class Flow : std::uint8_t { next, branch, barrier, wait, end };
 struct Instruction {
   Flow flow = Flow::next;
   Handler run = nullptr;
-  Row guard{};          ///< of a branch: taken by the threads in whose row 1 stands
-  bool unless = false;  ///< or 0
-  std::array<Row, 4> to{}, from{};
+  Row guard{};                       ///< of a branch: taken by the threads in whose row 1 stands
+  bool unless = false;               ///< or 0
+  std::array<Row, 10> to{}, from{};  // as many as a product of matrices reads
   int elements = 1;         ///< of a vector that is loaded or stored, or cut into registers
   std::int64_t offset = 0;  ///< to be added to an address
   int target = 0;           ///< of a branch: index of an instruction

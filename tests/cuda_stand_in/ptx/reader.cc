@@ -39,6 +39,12 @@ void Reader::shared(std::string_view text) {
   symbols_[std::string(variable.name)] = offset;
 }
 
+/// A kernel that names it has no other shared memory.
+void Reader::shared_by_launch(std::string_view text) {
+  const std::size_t name = text.find_last_of(" \t") + 1;
+  by_launch_ = std::string(text.substr(name, text.find('[') - name));
+}
+
 void Reader::body(std::string_view text) {
   std::size_t i = 0;
   while (true) {
@@ -134,6 +140,7 @@ void Reader::decode(Instruction& instruction, std::string_view opcode, std::stri
   const std::string_view op = parts.front();
   std::vector<Operand> operands;
   for (const std::string_view text : list_of(list)) operands.push_back(operand_of(text));
+  if (matrices(instruction, parts, operands)) return;
   if (operands.size() < 2 || operands.size() > 1 + instruction.from.size()) return;
   if (op == "ld" || op == "st") {
     access(instruction, parts, operands);
@@ -203,16 +210,58 @@ void Reader::access(Instruction& instruction, const std::vector<std::string_view
                           : store(space, width_of(type), width);
 }
 
+/// What whole warps do, and copies that run by themselves.
+bool Reader::matrices(Instruction& instruction, const std::vector<std::string_view>& parts,
+                      const std::vector<Operand>& operands) {
+  const auto take = [&](const Operand& operand, std::size_t first) {
+    for (const std::string_view name : operand.names)
+      instruction.from.at(first++) = row_of(name, 4);
+  };
+  const auto is = [&](std::string_view opcode) { return parts == parts_of(opcode); };
+  if (is("cp.async.commit_group")) {
+    instruction.run = end_copies();
+  } else if (is("cp.async.wait_group")) {
+    instruction.offset = integer_of(operands.at(0).names[0]);
+    instruction.run = await_copies();
+  } else if (is("cp.async.cg.shared.global")) {
+    if (operands.size() != 4 || operands[2].names[0] != "16") return false;
+    instruction.from[0] = base_of(instruction, operands[0], 4);
+    if (operands[1].offset != 0) return false;
+    instruction.from[1] = row_of(operands[1].names[0], 8);
+    take(operands[3], 2);
+    instruction.run = copy_later();
+  } else if (is("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16")) {
+    for (std::size_t e = 0; e < 4; ++e) instruction.to[e] = row_of(operands.at(0).names.at(e), 4);
+    instruction.from[0] = base_of(instruction, operands.at(1), 4);
+    instruction.run = load_matrices();
+  } else if (is("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32") ||
+             is("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")) {
+    for (std::size_t e = 0; e < 4; ++e) instruction.to[e] = row_of(operands.at(0).names.at(e), 4);
+    take(operands.at(1), 0);
+    take(operands.at(2), 4);
+    take(operands.at(3), 6);
+    instruction.run = multiply_matrices(parts[7] == "bf16");
+  } else {
+    return false;
+  }
+  return true;
+}
+
 /// The row that the offset is added to; none where a variable is named.
-Row Reader::base_of(Instruction& instruction, const Operand& address) {
+Row Reader::base_of(Instruction& instruction, const Operand& address, int width) {
   instruction.offset = address.offset;
   const auto symbol = symbols_.find(address.names[0]);
-  if (symbol == symbols_.end()) return row_of(address.names[0], 8);
+  if (symbol == symbols_.end()) return row_of(address.names[0], width);
   instruction.offset += symbol->second;
   return {};
 }
 
 Row Reader::row_of(std::string_view name, int width) {
+  if (name == by_launch_) {
+    if (program_.shared_bytes > 0)
+      unknown("shared memory of the kernel's and of the launch's size");
+    return rows_.constant(0, width);
+  }
   const auto symbol = symbols_.find(name);
   if (symbol == symbols_.end()) return rows_.of(name, width);
   return rows_.constant(static_cast<std::uint64_t>(symbol->second), width);

@@ -18,9 +18,10 @@ class Reader {
  public:
   Reader(Program& program, const std::vector<std::string>& files);
 
-  void parameters(std::string_view list);  ///< what stands in brackets behind the name
-  void shared(std::string_view text);      ///< ".shared .align 8 .b8 NAME[48]"
-  void body(std::string_view text);        ///< what stands in braces
+  void parameters(std::string_view list);        ///< what stands in brackets behind the name
+  void shared(std::string_view text);            ///< ".shared .align 8 .b8 NAME[48]"
+  void shared_by_launch(std::string_view text);  ///< ".shared .align 128 .b8 NAME[]"
+  void body(std::string_view text);              ///< what stands in braces
 
  private:
   void location(std::string_view text);
@@ -34,12 +35,15 @@ class Reader {
                const std::vector<Operand>& operands);
   void access(Instruction& instruction, const std::vector<std::string_view>& opcode,
               const std::vector<Operand>& operands);
-  Row base_of(Instruction& instruction, const Operand& address);
+  bool matrices(Instruction& instruction, const std::vector<std::string_view>& opcode,
+                const std::vector<Operand>& operands);
+  Row base_of(Instruction& instruction, const Operand& address, int width = 8);
   Row row_of(std::string_view name, int width);
 
   Program& program_;
   const std::vector<std::string>& files_;            // by the number that .loc gives
   std::map<std::string, int, std::less<>> symbols_;  // variables: where they begin in their space
+  std::string by_launch_;                            // shared memory as large as the launch says
   std::map<std::string_view, int> labels_;
   std::vector<std::pair<std::size_t, std::string_view>> jumps_;
   Rows rows_;
