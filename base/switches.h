@@ -12,6 +12,9 @@ inline constexpr const char* kCaptures = "RINGLET_CAPTURES";
 inline constexpr const char* kBranches = "RINGLET_BRANCHES";
 /// Libraries add biases, apply ReLU and sum the gradients of biases within a product.
 inline constexpr const char* kFused = "RINGLET_FUSED";
+/// Gradients of filters from bf16 and f16 are summed by a kernel of Ringlet's own
+/// (kernels/grid/narrow_filter_gradient.h), not by cuDNN from factors widened to f32.
+inline constexpr const char* kNarrowSums = "RINGLET_NARROW_SUMS";
 /// Gradients lie in memory of NCCL's own, where it gives some.
 inline constexpr const char* kNcclMemory = "RINGLET_NCCL_MEMORY";
 /// NCCL puts what is captured on its stream from threads of its own, so that no call can hang. Off:

@@ -93,6 +93,7 @@ void conv2d_backward_filter(CudaStream& stream, const Conv2dSpec& spec, const Co
                             const ConstView& dy, float beta, const View& dw) {
   require_gpu_layout("conv2d_backward_filter", x);
   if (x.shape()[0] == 0) return blend_nothing(stream, beta, dw);
+  if (stream.sums_narrow() && sum_narrow_filter_gradient(stream, spec, x, dy, beta, dw)) return;
   const CudnnConvolutions::Addresses addresses = addresses_of(x, dw, dy, {});
   CudnnConvolutions::Key key = make_key(Conv2dPass::backward_filter, spec, x, dw, dy);
   key.beta = beta;

@@ -1,4 +1,5 @@
-// The gradient of filters by a kernel of our own (kernels/grid/filter_gradient.h).
+// The gradient of filters by kernels of our own (kernels/grid/filter_gradient.h and
+// narrow_filter_gradient.h).
 #pragma once
 
 #include "kernels/conv2d.h"
@@ -8,6 +9,11 @@ namespace ringlet {
 class CudaStream;
 
 namespace impl {
+
+/// conv2d_backward_filter() by tensor cores, where it takes these factors, of one sample or more:
+/// false otherwise. The same bits in every run, too.
+bool sum_narrow_filter_gradient(CudaStream& stream, const Conv2dSpec& spec, const ConstView& x,
+                                const ConstView& dy, float beta, const View& dw);
 
 /// conv2d_backward_filter() with the same bits in every run.
 void sum_filter_gradient(CudaStream& stream, const Conv2dSpec& spec, const ConstView& x,

@@ -87,7 +87,8 @@ CudaStream::CudaStream(CudaDevice& device, const char* name, const DeviceOptions
       autotune_(options.autotune),
       can_capture_(!is_switched_off(kCaptures)),
       can_branch_(!is_switched_off(kBranches)),
-      fuses_(!is_switched_off(kFused)) {}
+      fuses_(!is_switched_off(kFused)),
+      sums_narrow_(!is_switched_off(kNarrowSums)) {}
 
 CudaStream::~CudaStream() {
   cudaSetDevice(device().id().index);

@@ -85,6 +85,8 @@ class CudaStream : public Stream {
   bool autotune() const { return autotune_; }
   /// Whether libraries are asked to add biases and apply ReLU within a product.
   bool fuses() const { return fuses_; }
+  /// Whether gradients of filters may be summed from narrow factors as they are.
+  bool sums_narrow() const { return sums_narrow_; }
 
   bool in_order_with_host() const override { return false; }
   /// Outgrown memory is kept as long as the stream.
@@ -128,7 +130,7 @@ class CudaStream : public Stream {
   bool tf32_;
   bool deterministic_;
   bool autotune_;
-  bool can_capture_, can_branch_, fuses_;  // unless switched off: base/switches.h
+  bool can_capture_, can_branch_, fuses_, sums_narrow_;  // unless switched off: base/switches.h
   std::unique_ptr<CudaLibraries> libraries_;
 
   /// What kernels use beside their operands. Outgrown memory stays: kernels under way use it, and

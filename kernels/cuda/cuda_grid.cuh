@@ -122,6 +122,45 @@ __global__ void __launch_bounds__(Program::kThreads, Program::kResident)
   program.end(index, state);
 }
 
+/// What was asked for so far is a group of copies; and waiting for all but the last kLeft groups.
+__device__ inline void end_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int kLeft>
+__device__ void await_copies() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(kLeft) : "memory");
+}
+
+/// A turn's barrier also tells that all threads are through with the turn before, whose stage is
+/// then filled anew.
+template <class Program>
+__global__ void __launch_bounds__(Program::kThreads, Program::kResident)
+    pipeline_kernel(Program program) {
+  await_inputs();
+  extern __shared__ __align__(128) unsigned char pipeline_stages[];
+  auto* const stages = reinterpret_cast<typename Program::Stage*>(pipeline_stages);
+  constexpr int kAhead = Program::kStages - 1;
+  typename Program::State state;
+  const grid::ThreadIndex index{blockIdx.x, gridDim.x, static_cast<int>(threadIdx.x)};
+  program.begin(index, state);
+  const std::int32_t turns = program.turns(index.block);
+#pragma unroll
+  for (int turn = 0; turn < kAhead; ++turn) {
+    if (turn < turns) program.fetch(turn, index, stages[turn], state);
+    end_copies();
+  }
+  int stage = 0, next = kAhead;
+#pragma unroll 1
+  for (std::int32_t turn = 0; turn < turns; ++turn) {
+    await_copies<kAhead - 1>();
+    __syncthreads();
+    if (turn + kAhead < turns) program.fetch(turn + kAhead, index, stages[next], state);
+    end_copies();
+    program.work(index, stages[stage], state);
+    stage = stage == kAhead ? 0 : stage + 1;
+    next = next == kAhead ? 0 : next + 1;
+  }
+  program.end(index, state);
+}
+
 /// Whether the calling block is the last of its team to come here. What the others wrote before
 /// they came is then there to be read. Leaves the team's ticket at 0 for the next kernel.
 __device__ inline bool last_of_team(unsigned* ticket, unsigned team_size) {
@@ -167,7 +206,7 @@ class CudaGrid {
   template <class F>
   void for_each(const char* name, std::int64_t n, const F& f) {
     if (n == 0) return;
-    launch(name, for_each_kernel<F>, blocks_for(n), kBlockThreads, n, f);
+    launch(name, for_each_kernel<F>, blocks_for(n), kBlockThreads, 0, n, f);
   }
 
   template <class F>
@@ -175,29 +214,42 @@ class CudaGrid {
     if (n == 0) return;
     if (f.takes_packs()) {
       const std::int64_t threads = (n + F::kPack - 1) / F::kPack;
-      launch(name, for_each_pack_kernel<F>, blocks_for(threads), kBlockThreads, n, f);
+      launch(name, for_each_pack_kernel<F>, blocks_for(threads), kBlockThreads, 0, n, f);
     } else {
-      launch(name, for_each_single_kernel<F>, blocks_for(n), kBlockThreads, n, f);
+      launch(name, for_each_single_kernel<F>, blocks_for(n), kBlockThreads, 0, n, f);
     }
   }
 
   template <class Program>
   void run_blocks(const char* name, std::int64_t blocks, const Program& program) {
     if (blocks == 0) return;
-    launch(name, blocks_kernel<Program>, static_cast<unsigned>(blocks), Program::kThreads, program);
+    launch(name, blocks_kernel<Program>, static_cast<unsigned>(blocks), Program::kThreads, 0,
+           program);
   }
 
   template <class Program>
   void run_turns(const char* name, std::int64_t blocks, const Program& program) {
     if (blocks == 0) return;
-    launch(name, turns_kernel<Program>, static_cast<unsigned>(blocks), Program::kThreads, program);
+    launch(name, turns_kernel<Program>, static_cast<unsigned>(blocks), Program::kThreads, 0,
+           program);
+  }
+
+  template <class Program>
+  void run_pipeline(const char* name, std::int64_t blocks, const Program& program) {
+    if (blocks == 0) return;
+    constexpr std::size_t kBytes = Program::kStages * sizeof(typename Program::Stage);
+    check_cuda(cudaFuncSetAttribute(pipeline_kernel<Program>,
+                                    cudaFuncAttributeMaxDynamicSharedMemorySize, int{kBytes}),
+               name);
+    launch(name, pipeline_kernel<Program>, static_cast<unsigned>(blocks), Program::kThreads, kBytes,
+           program);
   }
 
   template <class Program>
   void run_teams(const char* name, std::int64_t teams, const Program& program) {
     const auto blocks = static_cast<unsigned>(teams * program.team_size.divisor());
     unsigned* tickets = stream_.tickets(teams);
-    launch(name, teams_kernel<Program>, blocks, Program::kThreads, tickets, program);
+    launch(name, teams_kernel<Program>, blocks, Program::kThreads, 0, tickets, program);
   }
 
   std::int64_t blocks_to_fill() const {
@@ -212,13 +264,14 @@ class CudaGrid {
  private:
   template <class... Arguments>
   void launch(const char* name, void (*kernel)(Arguments...), unsigned blocks, int threads,
-              const Arguments&... arguments) {
+              std::size_t shared_bytes, const Arguments&... arguments) {
     cudaLaunchAttribute early{};
     early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     early.val.programmaticStreamSerializationAllowed = 1;
     cudaLaunchConfig_t config{};
     config.gridDim = dim3(blocks);
     config.blockDim = dim3(static_cast<unsigned>(threads));
+    config.dynamicSmemBytes = shared_bytes;
     config.stream = stream_.handle();
     config.attrs = &early;
     config.numAttrs = stream_.launches_early(blocks) ? 1 : 0;

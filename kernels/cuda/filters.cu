@@ -1,14 +1,22 @@
-// The launches of the gradient of filters that has the same bits in every run. What a thread does
-// stands in kernels/grid/filter_gradient.h; conv2d.cc says where it is taken.
+// The launches of the gradients of filters. What a thread does stands in
+// kernels/grid/filter_gradient.h and narrow_filter_gradient.h; conv2d.cc says where they are taken.
 #include "kernels/cuda/conv2d_filter.h"
 #include "kernels/cuda/cuda_grid.cuh"
 #include "kernels/grid/filter_gradient.h"
+#include "kernels/grid/narrow_filter_gradient.h"
 
 namespace ringlet::impl {
 
 void sum_filter_gradient(CudaStream& stream, const Conv2dSpec& spec, const ConstView& x,
                          const ConstView& dy, float beta, const View& dw) {
   grid::conv2d_backward_filter(CudaGrid(stream), spec, x, dy, beta, dw);
+}
+
+bool sum_narrow_filter_gradient(CudaStream& stream, const Conv2dSpec& spec, const ConstView& x,
+                                const ConstView& dy, float beta, const View& dw) {
+  if (!grid::takes_narrow_filter_gradient(spec, x, dy)) return false;
+  grid::narrow_filter_gradient(CudaGrid(stream), spec, x, dy, beta, dw);
+  return true;
 }
 
 }  // namespace ringlet::impl

@@ -21,8 +21,14 @@
 //                                p.fill(...) and p.work(turn, ...), then p.end(index, state).
 //                                begin() and fill() write what is shared, start() and work() read
 //                                it. The threads of a block finish one before the next begins
-//   run_teams(name, teams, p)    the same with teams of p.team_size neighbouring blocks. When all
-//                                of a team are through, one of them goes on:
+//   run_pipeline(name, blocks, p) the same with turns that come to shared memory ahead of their
+//                                time, P::kStages of them: p.begin(index, state), p.turns(block)
+//                                times p.fetch(turn, index, stage, state) and p.work(index, stage,
+//                                state), then p.end(index, state). fetch() of a turn is called
+//                                kStages - 1 turns before its work(), with the same stage. What it
+//                                copies (copy_chunk()) is there by then. turns() >= 1
+//   run_teams(name, teams, p)    run_blocks() with teams of p.team_size neighbouring blocks. When
+//                                all of a team are through, one of them goes on:
 //                                p.team_phase(k, index, shared) for k in [0, P::kTeamPhases). It
 //                                sees what the others wrote, so a sum takes one launch
 //   blocks_to_fill()             blocks that keep the whole device busy

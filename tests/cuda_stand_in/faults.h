@@ -6,6 +6,7 @@
 //   captures         a launch of a graph leaves out its last kernel
 //   branches         where lines of a graph join, the one that was called first is not waited for
 //   fused            a library does not add the bias, and takes its gradient for 0
+//   narrow-sums      gradients of filters from bf16 and f16 are not written
 //   nccl-memory      a sum of what lies in memory of NCCL's own leaves out the last rank
 //   nccl-threads     so does a captured sum that a thread of NCCL's own puts on its stream
 #pragma once

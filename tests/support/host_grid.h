@@ -68,6 +68,37 @@ class HostGrid {
     }
   }
 
+  /// A stage is full of NaN before it is filled: nothing of the turn before may be read.
+  template <class Program>
+  void run_pipeline(const char*, std::int64_t blocks, const Program& program) {
+    std::vector<typename Program::State> states(Program::kThreads);
+    std::vector<typename Program::Stage> stages(Program::kStages);
+    for (const std::int64_t block : shuffled(0, blocks)) {
+      std::memset(static_cast<void*>(states.data()), 0xFF, states.size() * sizeof states[0]);
+      const auto each = [&](auto f) {
+        for (const std::int64_t thread : shuffled(0, Program::kThreads)) {
+          f(grid::ThreadIndex{block, blocks, static_cast<int>(thread)},
+            states[static_cast<std::size_t>(thread)]);
+        }
+      };
+      each([&](const auto& index, auto& state) { program.begin(index, state); });
+      const std::int32_t turns = program.turns(block);
+      const auto fetch = [&](std::int32_t turn) {
+        if (turn >= turns) return;
+        auto& stage = stages[static_cast<std::size_t>(turn % Program::kStages)];
+        std::memset(static_cast<void*>(&stage), 0xFF, sizeof stage);
+        each([&](const auto& index, auto& state) { program.fetch(turn, index, stage, state); });
+      };
+      for (std::int32_t turn = 0; turn < Program::kStages - 1; ++turn) fetch(turn);
+      for (std::int32_t turn = 0; turn < turns; ++turn) {
+        fetch(turn + Program::kStages - 1);
+        const auto& stage = stages[static_cast<std::size_t>(turn % Program::kStages)];
+        each([&](const auto& index, auto& state) { program.work(index, stage, state); });
+      }
+      each([&](const auto& index, auto& state) { program.end(index, state); });
+    }
+  }
+
   template <class Program>
   void run_teams(const char* name, std::int64_t teams, const Program& program) {
     std::vector<std::int64_t> through(static_cast<std::size_t>(teams));

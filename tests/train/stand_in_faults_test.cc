@@ -25,11 +25,14 @@ struct Fault {
 std::ostream& operator<<(std::ostream& out, const Fault& fault) { return out << fault.name; }
 
 constexpr const char* kOracle = "Cuda/Oracle.*cuda_graph_1_nchw_accumulate1";
+constexpr const char* kNarrow =
+    "Cuda/PrecisionOracle.IsPyTorchRoundedAtTheSamePoints/resnet20_bf16_1_nhwc";
 constexpr const char* kNccl = "CudaNcclTraining.ProcessesReplayWholeStepsAsGraphs";
 constexpr Fault kFaults[] = {{"early-launches", kEarlyLaunches, kOracle},
                              {"captures", kCaptures, kOracle},
                              {"branches", kBranches, kOracle},
                              {"fused", kFused, kOracle},
+                             {"narrow-sums", kNarrowSums, kNarrow},
                              {"nccl-memory", kNcclMemory, kNccl},
                              {"nccl-threads", kNcclThreads, kNccl}};
 

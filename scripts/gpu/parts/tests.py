@@ -13,8 +13,8 @@ NO_GPU = re.compile(r"no GPU: |there is no GPU|there is no NCCL")
 NO_LOOKING_IN = re.compile(r"LibraryNotLoaded|Device not supported|ERR_NVGPUCTRPERM|InjectionNotFound")
 SANITIZED = "*uda*-*Nccl*"
 # What can be turned off (base/switches.h), the newest and so the likeliest first.
-SWITCHES = {"early launches": "RINGLET_EARLY_LAUNCHES", "graphs": "RINGLET_CAPTURES", "branches": "RINGLET_BRANCHES",
-            "fused products": "RINGLET_FUSED", "NCCL's memory": "RINGLET_NCCL_MEMORY",
+SWITCHES = {"narrow sums": "RINGLET_NARROW_SUMS", "early launches": "RINGLET_EARLY_LAUNCHES", "graphs": "RINGLET_CAPTURES",
+            "branches": "RINGLET_BRANCHES", "fused products": "RINGLET_FUSED", "NCCL's memory": "RINGLET_NCCL_MEMORY",
             "NCCL's threads": "RINGLET_NCCL_THREADS"}
 MOST_AGAIN = 24  # tests that are tried again
 RACES = 60  # seconds

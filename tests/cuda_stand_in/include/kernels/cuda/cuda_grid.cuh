@@ -6,6 +6,7 @@
 
 #include "kernels/cuda/cuda_device.h"
 #include "kernels/cuda/cuda_error.h"
+#include "tests/cuda_stand_in/faults.h"
 #include "tests/cuda_stand_in/stand_in.h"
 #include "tests/support/host_grid.h"
 
@@ -45,6 +46,14 @@ class CudaGrid {
     if (blocks == 0) return;
     launch(name, blocks, [name, blocks, program](test::HostGrid& grid) {
       grid.run_turns(name, blocks, program);
+    });
+  }
+
+  template <class Program>
+  void run_pipeline(const char* name, std::int64_t blocks, const Program& program) {
+    if (blocks == 0 || stand_in::has_fault("narrow-sums")) return;
+    launch(name, blocks, [name, blocks, program](test::HostGrid& grid) {
+      grid.run_pipeline(name, blocks, program);
     });
   }
 
