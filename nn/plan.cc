@@ -63,7 +63,8 @@ void run_whole(const BatchSpec& batch, const Run& run) {
   } catch (const OutOfMemoryError&) {
     throw OutOfMemoryError("the activations of a batch of " + std::to_string(batch.samples()) +
                            " samples do not fit into the " + std::to_string(batch.memory >> 20) +
-                           " MiB of memory; use a smaller batch");
+                           " MiB of memory; use a smaller batch, or cut the model into stages, "
+                           "--stages 2 on two devices");
   }
 }
 

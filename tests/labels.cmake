@@ -28,6 +28,8 @@ labelled(slow "DyingStage[.]IsNamedAfterTheTimeOut")
 
 # They count the processor's time, which sanitizers take as well.
 labelled(clock "SpinNowhere|GivesWay|PlayOf4096Ranks")
+# They compare a forecast with the time that a run takes.
+labelled(clock "StageRehearsal[.](Measures|Forecasts)")
 
 # Rooms whose other tests see no clock, no second process and no file but their data: these have the label `timeless`, and
 # scripts/test remembers their green results (scripts/lib/remembered.sh).

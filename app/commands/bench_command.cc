@@ -145,6 +145,14 @@ std::string stages_of_bench(const train::RunSetup& setup) {
                      name_of(setup.options.execution.pipeline), setup.options.recipe.accumulate);
 }
 
+/// Of a model in stages: what was forecast of a step, beside what was measured.
+void print_forecast(const train::RunSetup& setup, const bench::TrainingSpeed& speed) {
+  if (!setup.stages || !setup.stages->forecast.measured) return;
+  const double forecast = setup.stages->forecast.step.seconds;
+  fmt::print("\nforecast {:.1f} ms a step, measured {:.1f} ms (median): {:+.1f} %\n",
+             1e3 * forecast, 1e3 * speed.step.median, 100 * (forecast / speed.step.median - 1));
+}
+
 /// What --why cannot explain is refused.
 void require_several_replicas(const train::TrainOptions& options) {
   const auto ranks = std::ssize(options.execution.devices);
@@ -246,6 +254,7 @@ int run(const BenchFlags& flags, const CLI::App& command) {
                name_of(setup.replica.layout), name_of(detect_instruction_set()), execution.sync,
                exact);
     print_speed(speed, execution, peak.gflops());
+    print_forecast(setup, speed);
     json = as_json(speed, setup);
     json["peak_gflops"] = peak.gflops();
     json["share_of_peak"] = json["nominal_gflops"].get<double>() / peak.gflops();

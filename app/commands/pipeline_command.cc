@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "app/cli/commands.h"
 #include "app/cli/error_exit.h"
@@ -15,8 +16,10 @@
 #include "base/files/atomic_file.h"
 #include "base/memory_limits.h"
 #include "base/one_line.h"
+#include "base/processors.h"
 #include "train/forecast/forecast.h"
 #include "train/forecast/unit_costs.h"
+#include "train/setup/stage_rehearsal.h"
 
 namespace ringlet::app {
 
@@ -107,8 +110,20 @@ std::string loss_in_words(const train::ReplicaSpec& spec) {
                      recipe.embedding_size, sampled);
 }
 
+/// What was asked for, and what came of it.
+struct Planned {
+  train::TrainOptions options;
+  train::CutModel model;
+  train::UnitCosts costs;
+  Forecast forecast;
+  std::string title{};
+  std::string memory{};  ///< whether it fits, in words; empty: nobody knows
+
+  bool fits() const { return !memory.starts_with("does not"); }
+};
+
 std::string title(const train::CutModel& model, const train::TrainOptions& options,
-                  const PipelineFlags& flags, const DeviceId& device) {
+                  const PipelineFlags& flags, const DeviceId& device, bool together) {
   const nn::ModelInput& input = model.spec.input;
   const train::Execution& execution = options.execution;
   const std::string threads =
@@ -116,7 +131,8 @@ std::string title(const train::CutModel& model, const train::TrainOptions& optio
           ? fmt::format(", {} thread{}", execution.threads, execution.threads == 1 ? "" : "s")
           : "";
   const std::string costs = flags.measures
-                                ? fmt::format("measured on {}{}", device.to_string(), threads)
+                                ? fmt::format("measured on {}{}{}", device.to_string(), threads,
+                                              together ? ", all stages together" : "")
                                 : std::string("planned");
   const std::string replicas =
       flags.train.replicas == 1 ? "" : fmt::format(", {} replicas", flags.train.replicas);
@@ -126,10 +142,45 @@ std::string title(const train::CutModel& model, const train::TrainOptions& optio
                      name_of(model.spec.layout), costs);
 }
 
-/// Of processors, whose memory all stages of a machine share.
-std::string shared_memory_in_words(const Forecast& forecast) {
+std::int64_t bytes_of_all(const Forecast& forecast) {
   std::int64_t bytes = 0;
   for (const train::StageRow& row : forecast.stages) bytes += forecast.replicas * row.bytes();
+  return bytes;
+}
+
+/// Whether this machine can run all ranks at once, each with the threads that it is to have.
+bool can_rehearse(const std::vector<DeviceId>& devices, int threads, const Forecast& forecast) {
+  const auto on_cpu = [](const DeviceId& device) { return device.kind == DeviceKind::cpu; };
+  return forecast.measured && devices.size() > 1 && std::ranges::all_of(devices, on_cpu) &&
+         static_cast<int>(devices.size()) * threads <= usable_processors() &&
+         bytes_of_all(forecast) <= static_cast<std::int64_t>(memory_limits().free);
+}
+
+/// Adds what the stages take together.
+void rehearse(const PipelineFlags& flags, const Planned& planned, const nn::Stages& stages,
+              train::ForecastOptions& how) {
+  train::StagesSetup setup;
+  setup.cuts = stages;
+  setup.specs = train::specs_of(planned.model.units, stages);
+  train::StageRehearsal rehearsal{.execution = planned.options.execution,
+                                  .whole = planned.model.spec,
+                                  .sizes = planned.forecast.sizes,
+                                  .replicas = flags.train.replicas};
+  rehearsal.execution.pipeline = flags.schedule;
+  rehearsal.execution.recompute = flags.recompute;
+  choose_length(rehearsal, setup.count(), planned.forecast.step.seconds);
+  train::RehearsedStages found = rehearse_stages(setup, rehearsal);
+  if (flags.link > 0) {
+    found.times.activation = planned.forecast.times.activation;
+    found.times.gradient = planned.forecast.times.gradient;
+  }
+  how.together = std::move(found.times);
+  how.scratch = std::move(found.scratch);
+}
+
+/// Of processors, whose memory all stages of a machine share.
+std::string shared_memory_in_words(const Forecast& forecast) {
+  const std::int64_t bytes = bytes_of_all(forecast);
   const auto memory = static_cast<std::int64_t>(usable_memory());
   const std::string both =
       fmt::format("{} of {}", train::bytes_in_words(bytes), train::bytes_in_words(memory));
@@ -156,18 +207,6 @@ nlohmann::json to_json(const Forecast& forecast, const train::CutModel& model,
   }
   return json;
 }
-
-/// What was asked for, and what came of it.
-struct Planned {
-  train::TrainOptions options;
-  train::CutModel model;
-  train::UnitCosts costs;
-  Forecast forecast;
-  std::string title{};
-  std::string memory{};  ///< whether it fits, in words; empty: nobody knows
-
-  bool fits() const { return !memory.starts_with("does not"); }
-};
 
 /// By hand, or so many of which nothing is known yet.
 nn::Stages stages_of(const PipelineFlags& flags, const nn::Units& units) {
@@ -201,10 +240,15 @@ Planned plan(const PipelineFlags& flags, const train::TrainOptions& options) {
         checked([&] { return train::balanced_stages(planned.model, planned.costs, count, how); });
   }
   planned.forecast = train::forecast(planned.model, planned.costs, stages, how);
+  if (train::can_rehearse(planned.model.spec) &&
+      can_rehearse(devices, options.execution.threads, planned.forecast)) {
+    rehearse(flags, planned, stages, how);
+    planned.forecast = train::forecast(planned.model, planned.costs, stages, how);
+  }
   const bool shares_memory = how.capacity.empty() && devices.front().kind == DeviceKind::cpu;
   planned.memory =
       shares_memory ? shared_memory_in_words(planned.forecast) : memory_in_words(planned.forecast);
-  planned.title = title(planned.model, options, flags, devices.front());
+  planned.title = title(planned.model, options, flags, devices.front(), planned.forecast.together);
   return planned;
 }
 

@@ -18,6 +18,7 @@
 #include "data/picture_spec.h"
 #include "train/recipe/models.h"
 #include "train/recipe/recipe_options.h"
+#include "train/setup/pass_size.h"
 
 namespace ringlet::app {
 
@@ -224,6 +225,9 @@ train::CutModel model_of(const PipelineFlags& flags, const train::TrainOptions& 
   }
   if (flags.classes > 0) spec.input.outputs = static_cast<int>(flags.classes);
   const DeviceKind kind = options.execution.devices.front().kind;
+  spec.max_eval_batch =
+      train::pass_size(kind == DeviceKind::cuda ? 2000 : 250,
+                       std::int64_t{spec.input.channels} * spec.input.height * spec.input.width);
   spec.layout =
       train::choose_layout(options.execution.layout, kind, samples, options.recipe.precision);
   return checked([&] {

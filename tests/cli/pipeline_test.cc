@@ -99,7 +99,7 @@ TEST(Pipeline, CountsTheCentresOfALoss) {
 
 TEST(Pipeline, TakesDevicesThatAreNotThere) {
   const Outcome outcome = pipeline({"--stages", "2", "--replicas", "2", "--device", "cuda",
-                                    "--balance", "planned", "--memory", "1G"});
+                                    "--balance", "planned", "--memory", "4G"});
   ASSERT_TRUE(succeeds(outcome));
   EXPECT_TRUE(holds(outcome.out, {", 2 replicas, f32, nchw, ", "  cuda:0, cuda:1  ",
                                   "  cuda:2, cuda:3  ", "8 micro-batches of 8: ",

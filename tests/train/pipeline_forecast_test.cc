@@ -203,12 +203,59 @@ TEST(Forecast, SumsAndCopiesTakeTheirTime) {
   const auto bytes = static_cast<double>(costs.activation[2]);
   EXPECT_EQ(copied.crossing, (Sizes{costs.activation[2]}));
   EXPECT_NEAR(copied.step.seconds, passes + 1.5 * 2 * bytes * 1e-3 + 4 * 3, 1e-9);
-  EXPECT_EQ(copied.times.sync, (std::vector<double>{4 * 3, 4 * last}));
+  EXPECT_EQ(copied.times.update, (std::vector<double>{4 * 3, 4 * last}));
+  EXPECT_EQ(copied.times.sync, (std::vector<double>{0, 0}));
   options.replicas = 4;
   const Forecast summed = forecast(model, costs, stages, options);
   EXPECT_NE(in_words(summed).find("x of one device a replica, "), std::string::npos);
   const auto numbers = static_cast<double>(summed.stages[1].parameters);
   EXPECT_NEAR(summed.times.sync[1] - copied.times.sync[1], 1e-3 * 4 * numbers * 2 * 3 / 4, 1e-6);
+}
+
+TEST(Forecast, IsOfWhatStagesTakeTogether) {
+  CutModel model = cut_model("lenet", 16);
+  UnitCosts costs = plan_costs(model);
+  for (UnitCost& part : costs.parts) part = {part.name, 1, 2, 0, part.bytes, part.pass_bytes};
+  costs.measured = true;
+  costs.per_byte = 0;
+  const nn::Stages stages = nn::cut_before(model.units, {costs.begins[3]});
+  ForecastOptions options{.schedule = PipelineSchedule::naive, .sizes = {16, 16}};
+  const auto parts = static_cast<double>(costs.parts.size());
+  EXPECT_FALSE(forecast(model, costs, stages, options).together);
+  options.together = PipelineTimes{.forward = {10, 20},
+                                   .backward = {30, 40},
+                                   .activation = {1},
+                                   .gradient = {2},
+                                   .sync = {.25, .5},
+                                   .update = {3, 4}};
+  const std::vector<double> numbers = numbers_of(*options.together);
+  EXPECT_EQ(numbers_of(times_of(numbers, 2)), numbers);
+  EXPECT_THROW(times_of(numbers, 3), ContractError);
+  const Forecast made = forecast(model, costs, stages, options);
+  EXPECT_TRUE(made.together);
+  const double step = 2 * (100 + 3) + 3 + .25;
+  EXPECT_NEAR(made.step.seconds, step, 1e-9);
+  EXPECT_NEAR(made.naive.seconds, step, 1e-9);
+  EXPECT_NEAR(made.step.speedup, 2 * 3 * parts / step, 1e-9);  // one device is as fast as alone
+  EXPECT_EQ(made.stages[1].backward, 40);
+  EXPECT_EQ(made.stages[0].update, 3);
+
+  options.sizes = {16, 16, 16, 8};  // those of three are known
+  options.together->forwards = {{1, 2, 3}, {4, 5, 6}};
+  options.together->backwards = {{7, 8, 9}, {10, 11, 12}};
+  const std::vector<double> more = numbers_of(*options.together);
+  EXPECT_EQ(numbers_of(times_of(more, 2)), more);
+  EXPECT_THROW(times_of(std::span(more).first(more.size() - 1), 2), ContractError);
+  const Forecast one_by_one = forecast(model, costs, stages, options);
+  EXPECT_EQ(one_by_one.times.forwards[0], (std::vector<double>{1, 2, 2, 1.5}));
+  EXPECT_EQ(one_by_one.times.backwards[1], (std::vector<double>{10, 11, 11, 6}));
+  const double passes = 1 + 2 + 2 + 1.5 + 4 + 5 + 5 + 3 + 7 + 8 + 8 + 4.5 + 10 + 11 + 11 + 6;
+  EXPECT_NEAR(one_by_one.step.seconds, passes + 3 * 3.5 + 3 + .25, 1e-9);
+  options.sizes = {16, 16};
+  EXPECT_THROW(forecast(model, costs, stages, options), ContractError);
+  options.together->forwards = options.together->backwards = {};
+  options.schedule = PipelineSchedule::one_f_one_b;
+  EXPECT_NEAR(forecast(model, costs, stages, options).naive.seconds, 2 * 3 * parts, 1e-9);
 }
 
 TEST(Forecast, IsSaidInWords) {

@@ -46,13 +46,13 @@ TEST(PipelineClock, ForwardsRunAgainWhereAnotherPassCameBetween) {
   EXPECT_EQ(all.stages[1].again, 4);
   EXPECT_EQ(all.stages[0].busy, 4 * (1 + 1 + 2));
   EXPECT_EQ(all.speedup, 2 * 4 * 3 / 20.0);  // one device runs no forward again
-  EXPECT_EQ(all.stages[0].bytes_held, 100 + 4 * 10);
-  EXPECT_EQ(all.stages[1].bytes_held, 200 + 4 * 20);
+  EXPECT_EQ(all.stages[0].bytes_held, 100 + 3 * 10);
+  EXPECT_EQ(all.stages[1].bytes_held, 200 + 3 * 20);
 
   const Simulation turns = simulate(make_pipeline(PipelineSchedule::one_f_one_b, 2, 4), times);
   EXPECT_EQ(turns.stages[0].again, 4);
   EXPECT_EQ(turns.stages[1].again, 0);  // its backward comes at once
-  EXPECT_EQ(turns.stages[0].bytes_held, 100 + 2 * 10);
+  EXPECT_EQ(turns.stages[0].bytes_held, 100 + 10);
   const Simulation naive = simulate(make_pipeline(PipelineSchedule::naive, 2, 4), times);
   EXPECT_EQ(naive.stages[0].again + naive.stages[1].again, 0);
 }
@@ -85,6 +85,22 @@ TEST(PipelineClock, AMessageBeginsWhenBothSidesHaveCome) {
   EXPECT_EQ(step.stages[1].waiting, 5);
   EXPECT_EQ(step.bubble, 1 - 15 / (2 * 15.75));
   EXPECT_EQ(step.speedup, 15 / 15.75);
+}
+
+// From where all have agreed on a step to where they agree on the next one: stage 1 updates while
+// stage 0 is in its forward already.
+TEST(PipelineClock, AStepBeginsWithTheUpdateOfTheOneBefore) {
+  PipelineTimes times{.forward = {2, 2}, .backward = {4, 4}, .sync = {.5, .25}, .update = {1, 2}};
+  const Pipeline pipeline = make_pipeline(PipelineSchedule::naive, 2, 1);
+  const Simulation hidden = simulate(pipeline, times);
+  EXPECT_EQ(hidden.seconds, 1 + 2 + 2 + 4 + 4 + .5);
+  EXPECT_EQ(hidden.stages[1].syncing, 2.25);
+  EXPECT_EQ(hidden.stages[1].waiting, hidden.seconds - 6 - 2.25);
+  EXPECT_EQ(hidden.speedup, (12 + .75 + 3) / hidden.seconds);
+  times.update = {1, 7};
+  EXPECT_EQ(simulate(pipeline, times).seconds, 7 + 2 + 4 + 4 + .5);
+  times.update = {1};
+  EXPECT_THROW(simulate(pipeline, times), ContractError);
 }
 
 TEST(PipelineClock, BothMessagesOfAMoveGoAtTheSameTime) {

@@ -119,6 +119,7 @@ Outcome run(const RunSetup& setup, const std::vector<RunListener*>& listeners,
   told.push_back(&recorder);
   comm::LocalGroup group = threads_of(setup.options.execution);
   outcome.of_ranks.resize(static_cast<std::size_t>(group.size()));
+  outcome.held.resize(static_cast<std::size_t>(group.size()));
   run_ranks(group, setup.options.execution, [&](Device& device, const Ranks& ranks) {
     const int rank = ranks.world.rank();
     TrainLoop loop(
@@ -126,6 +127,7 @@ Outcome run(const RunSetup& setup, const std::vector<RunListener*>& listeners,
         rank == 0 ? std::span<RunListener* const>(told) : std::span<RunListener* const>());
     if (before) before(loop, device, rank);
     const RunResult result = loop.run();
+    outcome.held[static_cast<std::size_t>(rank)] = device.bytes_held();
     outcome.of_ranks[static_cast<std::size_t>(rank)] =
         download(device, loop.replica().parameters(), loop.optimizer().state());
     HostState whole = setup.stages ? loop.collect() : HostState{};

@@ -41,6 +41,7 @@ struct Outcome {
   std::vector<EpochReport> epochs;
   HostState state;                   ///< of rank 0 at the end
   std::vector<HostState> of_ranks;   ///< all numbers of every rank at the end
+  std::vector<std::int64_t> held;    ///< bytes of every rank's device at the end
   std::vector<std::string> buckets;  ///< their names
   std::vector<double> losses() const;
 };

@@ -29,6 +29,13 @@ TEST(StagesReport, SaysTheBubbleAndWhoWaitedForWhom) {
             "0");
 }
 
+TEST(StagesReport, SaysWhatAStepTookBesideTheForecast) {
+  StagesReport report{.bubble = .5, .predicted = .25, .step_seconds = .0573, .reason = "sums"};
+  EXPECT_EQ(in_words(report).rfind("step 57.3 ms, bubble 50 % (predicted 25 %), ", 0), 0U);
+  report.predicted_step_seconds = .0569;
+  EXPECT_EQ(in_words(report).rfind("step 57.3 ms (predicted 56.9 ms), bubble 50 % ", 0), 0U);
+}
+
 TEST(StagesReport, NamesWhatIsNoStage) {
   const StagesReport first =
       report_of({{.all = 4, .busy = 1, .data = 3}, {.all = 4, .busy = 4}}, 2, 0);

@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <stdlib.h>
 
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -15,6 +17,7 @@
 #include "tests/support/files.h"
 #include "tests/support/gpu.h"
 #include "tests/train/runs.h"
+#include "tests/train/stand_in_nodes.h"
 #include "train/optimizers/optimizer.h"
 #include "train/telemetry/metrics.h"
 #include "train/telemetry/metrics_reader.h"
@@ -223,6 +226,55 @@ TEST(CudaStages, OnOneGpuHaveTheBitsOfOneStageThere) {
   }
 }
 
+/// The stand-in has two GPUs while it lives, with so much memory each.
+class TwoGpus {
+ public:
+  explicit TwoGpus(int mebibytes) {
+    setenv("RINGLET_STAND_IN_GPUS", "2", 1);  // NOLINT(concurrency-mt-unsafe)
+    const std::string memory = std::to_string(mebibytes);
+    setenv("RINGLET_STAND_IN_MEMORY", memory.c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
+  }
+  ~TwoGpus() {
+    unsetenv("RINGLET_STAND_IN_GPUS");    // NOLINT(concurrency-mt-unsafe)
+    unsetenv("RINGLET_STAND_IN_MEMORY");  // NOLINT(concurrency-mt-unsafe)
+  }
+  TwoGpus(const TwoGpus&) = delete;
+  TwoGpus& operator=(const TwoGpus&) = delete;
+};
+
+TEST(CudaStages, TrainWhatDoesNotFitOneDevice) {
+  SKIP_WITHOUT_GPU();
+  if (!on_stand_in()) GTEST_SKIP() << "only the stand-in's GPUs can be as small as wanted";
+  constexpr int kBatch = 64, kEnough = 4096;  // samples, mebibytes
+  TrainOptions options = with_micro_batches(plain_options(1), 2);
+  options.recipe.model = "resnet20";
+  options.recipe.batch_size = kBatch;
+  options.execution.devices[0] = {DeviceKind::cuda, 0};
+  options.execution.graph = false;
+  options.execution.deterministic = true;
+  options.execution.measures_stages = false;
+  const data::Splits data = formula_splits(kBatch);
+  Outcome expected;
+  {
+    const TwoGpus large(kEnough);
+    expected = run(options, data);
+  }
+  // What a pass of the whole model has, and nothing for anything else.
+  CutModel whole = make_cut_model(make_run_setup(options, data, 1).replica);
+  const TwoGpus small(static_cast<int>(plan_stage(whole, 0, whole.units.count()).pass >> 20));
+  try {
+    (void)run(options, data);
+    ADD_FAILURE() << "one stage was trained";
+  } catch (const Error& error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find("the activations of a batch of "), std::string::npos) << text;
+    EXPECT_NE(text.find("--stages 2 on two devices"), std::string::npos) << text;
+  }
+  TrainOptions cut = in_stages(options, {"conv1..layer1,layer2..fc", 2, kNaive});
+  cut.execution.devices[1] = {DeviceKind::cuda, 1};
+  expect_equal(run(cut, data), expected);
+}
+
 TEST(CudaStages, SayThatNoStepIsCaptured) {
   SKIP_WITHOUT_GPU();
   struct Start final : RunListener {
@@ -337,6 +389,13 @@ TEST(StagesRun, TellTheirBubbleEachEpoch) {
   ASSERT_TRUE(read.epochs.back().stages.has_value());
   EXPECT_EQ(read.epochs.back().stages->reason, last.reason);
   EXPECT_EQ(read.epochs.back().stages->stages, last.stages);
+  std::vector<double> steps;
+  for (const StepReport& step : outcome.steps) {
+    if (step.epoch == 2) steps.push_back(step.seconds);
+  }
+  std::sort(steps.begin(), steps.end());
+  EXPECT_EQ(line.at("median_step_seconds"), steps[steps.size() / 2]);
+  EXPECT_EQ(line.at("predicted_step_seconds"), setup.stages->forecast.step.seconds);
   EXPECT_FALSE(run(plain_options(1), formula_splits(150)).epochs.front().stages.has_value());
 }
 

@@ -45,7 +45,56 @@ StageRow row_of(CutModel& model, const UnitCosts& costs, const nn::StageCut& sta
   row.pass_bytes = bytes.pass;
   row.standing_bytes = bytes.standing;
   row.kept_bytes = bytes.kept;
+  row.evaluation_bytes = bytes.evaluation;
   return row;
+}
+
+double passes_and_syncs(const Simulation& step) {
+  double seconds = 0;
+  for (const StageUse& stage : step.stages) seconds += stage.busy - stage.again + stage.syncing;
+  return seconds;
+}
+
+/// Passes of a step by those of one with fewer micro-batches: its first, its last, and between them
+/// the middle one as often as it takes.
+std::vector<double> stretched(const std::vector<double>& some, const std::vector<double>& scales) {
+  const std::size_t all = scales.size(), count = some.size();
+  if (count == 0 || count == all) return some;
+  require(count < all, "forecast", "the times are those of more micro-batches");
+  const std::size_t middle = count / 2, behind = count - 1 - middle;
+  std::vector<double> passes;
+  for (std::size_t k = 0; k < all; ++k) {
+    const std::size_t from =
+        k < middle ? k : std::max(middle, k + behind < all ? middle : k + count - all);
+    passes.push_back(some[from] * scales[k]);
+  }
+  return passes;
+}
+
+/// Plays the step once more by what the stages took together.
+void play_together(Forecast& made, const Pipeline& pipeline, const PipelineTimes& together) {
+  const double on_one_device = passes_and_syncs(made.step);
+  PipelineTimes& times = made.times;
+  times.forward = together.forward;
+  times.backward = together.backward;
+  times.activation = together.activation;
+  times.gradient = together.gradient;
+  times.sync = together.sync;
+  times.update = together.update;
+  for (const auto& passes : together.forwards) {
+    times.forwards.push_back(stretched(passes, times.scales));
+  }
+  for (const auto& passes : together.backwards) {
+    times.backwards.push_back(stretched(passes, times.scales));
+  }
+  for (StageRow& row : made.stages) {
+    row.forward = times.forward.at(index_of(row.stage));
+    row.backward = times.backward.at(index_of(row.stage));
+    row.update = times.update.at(index_of(row.stage));
+  }
+  made.step = simulate(pipeline, times);
+  made.step.speedup = on_one_device / made.step.seconds;
+  if (pipeline.schedule == name_of(PipelineSchedule::naive)) made.naive = made.step;
 }
 
 /// Of an all-reduce that moves the least a rank can: gradients come and go.
@@ -104,6 +153,7 @@ Forecast forecast(CutModel& model, const UnitCosts& costs, const nn::Stages& sta
   const Pipeline pipeline = make_pipeline(options.schedule, p, count_of(options));
   Forecast made{.schedule = pipeline.schedule,
                 .measured = costs.measured,
+                .together = options.together.has_value(),
                 .replicas = options.replicas,
                 .sizes = options.sizes};
   PipelineTimes& times = made.times;
@@ -114,10 +164,12 @@ Forecast forecast(CutModel& model, const UnitCosts& costs, const nn::Stages& sta
     row.recompute = options.recompute;
     row.micro_batches = count_of(options);
     row.device = options.devices.empty() ? "" : options.devices.at(index_of(stage.index));
+    row.scratch_bytes = options.scratch.empty() ? 0 : options.scratch.at(index_of(stage.index));
     row.capacity = options.capacity.empty() ? 0 : options.capacity.at(index_of(stage.index));
     times.forward.push_back(row.forward);
     times.backward.push_back(row.backward);
-    times.sync.push_back(row.update + sum_cost(costs, row, options.replicas));
+    times.sync.push_back(sum_cost(costs, row, options.replicas));
+    times.update.push_back(row.update);
     times.pass_bytes.push_back(row.pass_bytes);
     times.kept_bytes.push_back(row.kept_bytes);
     made.stages.push_back(row);
@@ -130,9 +182,45 @@ Forecast forecast(CutModel& model, const UnitCosts& costs, const nn::Stages& sta
   for (const std::int64_t size : options.sizes) {
     times.scales.push_back(static_cast<double>(size) / static_cast<double>(options.sizes.front()));
   }
-  made.step = simulate(pipeline, times);
   made.naive = simulate(make_pipeline(PipelineSchedule::naive, p, count_of(options)), times);
+  made.step = simulate(pipeline, times);
+  if (options.together) play_together(made, pipeline, *options.together);
   return made;
+}
+
+std::vector<double> numbers_of(const PipelineTimes& together) {
+  std::vector<double> numbers;
+  const auto add = [&](const std::vector<double>& list) {
+    numbers.insert(numbers.end(), list.begin(), list.end());
+  };
+  for (const auto* list : {&together.forward, &together.backward, &together.sync, &together.update,
+                           &together.activation, &together.gradient}) {
+    add(*list);
+  }
+  for (const auto* passes : {&together.forwards, &together.backwards}) {
+    for (const std::vector<double>& of_stage : *passes) add(of_stage);
+  }
+  return numbers;
+}
+
+PipelineTimes times_of(std::span<const double> numbers, int stages) {
+  const std::size_t p = index_of(stages), alike = 6 * p - 2;
+  require(numbers.size() >= alike && (numbers.size() - alike) % (2 * p) == 0, "times_of",
+          "the times are those of other stages");
+  const std::size_t micro_batches = (numbers.size() - alike) / (2 * p);
+  const auto take = [&](std::size_t count) {
+    const std::span<const double> list = numbers.first(count);
+    numbers = numbers.subspan(count);
+    return std::vector<double>(list.begin(), list.end());
+  };
+  PipelineTimes times;
+  for (auto* list : {&times.forward, &times.backward, &times.sync, &times.update}) *list = take(p);
+  for (auto* list : {&times.activation, &times.gradient}) *list = take(p - 1);
+  if (micro_batches == 0) return times;
+  for (auto* passes : {&times.forwards, &times.backwards}) {
+    for (std::size_t stage = 0; stage < p; ++stage) passes->push_back(take(micro_batches));
+  }
+  return times;
 }
 
 std::string in_words(const Forecast& forecast) {
@@ -180,6 +268,7 @@ nlohmann::json to_json(const Forecast& forecast) {
   nlohmann::json json = to_json(forecast.step, forecast.measured);
   json["schedule"] = forecast.schedule;
   json["costs"] = forecast.measured ? "measured" : "planned";
+  json["together"] = forecast.together;
   json["replicas"] = forecast.replicas;
   json["micro_batches"] = forecast.sizes;
   json["stages"] = to_json(forecast.stages, forecast.measured);

@@ -30,8 +30,15 @@ nn::StageCut cut_of(const CutModel& model, int begin, int end) {
   return {.begin = begin, .end = end, .layers = model.units.in_words({begin, end})};
 }
 
+/// Of what comes over the cut before a unit; 0 at the model's ends.
 std::int64_t bytes_into(const CutModel& model, int unit) {
-  return unit == 0 ? 0 : model.units[unit].input.bytes;
+  return unit == 0 || unit == model.units.count() ? 0 : model.units[unit].input.bytes;
+}
+
+std::int64_t bytes_into(const CutModel& model, int unit, std::int64_t samples) {
+  if (unit == 0 || unit == model.units.count()) return 0;
+  const nn::Crossing& value = model.units[unit].input;
+  return storage_count(value.shape.with_batch(samples), value.layout) * size_of(value.dtype);
 }
 
 ReplicaSpec spec_of(const CutModel& model, const nn::StageCut& cut) {
@@ -89,6 +96,19 @@ class AxisAlone final : public nn::Axis {
   nn::AxisPosition position_;
   std::int64_t samples_;
 };
+
+/// Of the stage's first pass, which also evaluates.
+std::int64_t evaluation_bytes(const CutModel& model, const PlannedPart& part) {
+  const std::int64_t samples = model.spec.max_eval_batch;
+  const std::int64_t activations =
+      nn::plan_evaluation(part.registry, batch_of(part.spec, samples),
+                          pass_of(part.spec, *part.task, *part.layer, false), part.spec.fuse);
+  std::int64_t beyond = std::max<std::int64_t>(0, activations - part.plan.activation_bytes);
+  for (const int unit : {part.cut.begin, part.cut.end}) {
+    beyond += std::max<std::int64_t>(0, bytes_into(model, unit, samples) - bytes_into(model, unit));
+  }
+  return beyond;
+}
 
 std::unique_ptr<Optimizer> optimizer_of(const MakeOptimizer& make, Device& device,
                                         const nn::Parameters& parameters, const Recipe& recipe) {
@@ -363,14 +383,15 @@ CutModel make_cut_model(const ReplicaSpec& spec, const MakeOptimizer& make_optim
 StageBytes plan_stage(CutModel& model, int begin, int end) {
   const PlannedPart part(model, begin, end);
   const int arenas = model.spec.gradient_arenas;
-  return {
-      .parameters = part.plan.parameter_count,
-      .standing = standing_bytes(part.plan, arenas, model.numbers_kept, model.along.shards),
-      .pass = part.plan.activation_bytes + bytes_into(model, begin),
-      .kept = bytes_into(model, begin) + (end < model.units.count() ? bytes_into(model, end) : 0),
-      .forward = cost_of(part.plan.forward),
-      .backward = cost_of(part.plan.backward),
-      .update = update_cost(part.plan, model.numbers_kept)};
+  const std::int64_t comes = bytes_into(model, begin) + bytes_into(model, end);
+  return {.parameters = part.plan.parameter_count,
+          .standing = standing_bytes(part.plan, arenas, model.numbers_kept, model.along.shards),
+          .pass = part.plan.activation_bytes + comes,
+          .kept = comes,
+          .evaluation = evaluation_bytes(model, part),
+          .forward = cost_of(part.plan.forward),
+          .backward = cost_of(part.plan.backward),
+          .update = update_cost(part.plan, model.numbers_kept)};
 }
 
 UnitCosts plan_costs(CutModel& model) {
@@ -383,7 +404,7 @@ UnitCosts plan_costs(CutModel& model) {
                            .backward = bytes.backward,
                            .update = bytes.update,
                            .bytes = bytes.standing,
-                           .pass_bytes = bytes.pass});
+                           .pass_bytes = bytes.pass - bytes_into(model, end)});
     if (i == 0) continue;
     const nn::Crossing& crossing = model.units[begin].input;
     costs.activation.push_back(crossing.bytes);

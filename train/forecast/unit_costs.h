@@ -11,7 +11,9 @@
 //              no seconds: only their ratios say something. Winograd, caches and launches are not
 //              in them.
 //
-// Bytes are the dry run's in both. Who measures on one rank sends numbers_of() to the others.
+// Bytes are the dry run's in both. Those of parts are for balance(), which adds them up: without
+// evaluations and what goes back over a cut. plan_stage() has both. Who measures on one rank sends
+// numbers_of() to the others.
 #pragma once
 
 #include <cstdint>
@@ -57,8 +59,9 @@ struct UnitCosts {
 struct StageBytes {
   std::int64_t parameters = 0;  ///< numbers that are learnt
   std::int64_t standing = 0;    ///< values, gradients, the optimiser's state, statistics
-  std::int64_t pass = 0;        ///< what a pass holds: activations, and what came in
-  std::int64_t kept = 0;        ///< of these under --recompute: what came, and what goes back
+  std::int64_t pass = 0;        ///< what a pass holds: activations, and what comes over the cuts
+  std::int64_t kept = 0;        ///< of these what comes: the input, and the output's gradient
+  std::int64_t evaluation = 0;  ///< what a pass of an evaluation needs beyond that
   double forward = 0;           ///< planned costs of a pass, and of an update
   double backward = 0;
   double update = 0;

@@ -13,6 +13,14 @@ namespace ringlet::train {
 
 namespace {
 
+constexpr std::size_t kStepsKept = 1024;
+
+double median_of(std::vector<double> seconds) {
+  const auto middle = seconds.begin() + std::ssize(seconds) / 2;
+  std::nth_element(seconds.begin(), middle, seconds.end());
+  return seconds.empty() ? 0 : *middle;
+}
+
 std::vector<RunListener*> none_of_them_null(std::span<RunListener* const> listeners) {
   for (const RunListener* listener : listeners) {
     require(listener != nullptr, "train", "a listener is null; leave it out");
@@ -32,11 +40,13 @@ std::string verification_in_words(const RunSetup& setup) {
 }
 
 /// "2 by 1f1b, 8 micro-batches of 16: bubble 11 %, predicted 1.74x of one device, 57.0 ms a step;
-/// naive 1.00x; costs measured in 0.5 s".
+/// naive 1.00x; costs measured together in 0.9 s".
 std::string stages_in_words(const StagesSetup& stages) {
-  const std::string costs = stages.forecast.measured
-                                ? fmt::format("measured in {:.1f} s", stages.measured_seconds)
-                                : "planned";
+  const std::string costs =
+      stages.forecast.measured
+          ? fmt::format("measured{} in {:.1f} s", stages.forecast.together ? " together" : "",
+                        stages.measured_seconds)
+          : "planned";
   return fmt::format("{} by {}; costs {}", stages.count(), in_words(stages.forecast), costs);
 }
 
@@ -55,7 +65,9 @@ RunReporter::RunReporter(const RunSetup& setup, std::span<RunListener* const> li
       listeners_(none_of_them_null(listeners)),
       wants_grad_norm_(
           std::any_of(listeners.begin(), listeners.end(),
-                      [](const RunListener* listener) { return listener->wants_grad_norm(); })) {}
+                      [](const RunListener* listener) { return listener->wants_grad_norm(); })) {
+  if (setup.stages) step_seconds_.reserve(kStepsKept);
+}
 
 void RunReporter::started(const Ranks& ranks, const nn::Parameters& parameters,
                           const std::string& centres, const std::vector<Bucket>& buckets) {
@@ -116,6 +128,7 @@ void RunReporter::step_done(std::int64_t step, const StepSums& sums, double lr,
   report.samples = sums.samples;
   report.seconds = report_watch_.seconds();
   report.awaited = sums.awaited;
+  if (step_seconds_.size() < step_seconds_.capacity()) step_seconds_.push_back(report.seconds);
   report.data_seconds = phases.data - data_at_report_;
   data_at_report_ = phases.data;
   if (wants_grad_norm_) report.grad_norm = sums.grad_norm;
@@ -149,8 +162,13 @@ void RunReporter::epoch_done(const Progress& progress, const EndedEpoch& ended,
   if (!stage_seconds_.empty() && ended.samples > 0) {
     report.stages =
         report_of(stage_seconds_, setup_.stages->count(), setup_.stages->forecast.step.bubble);
+    report.stages->step_seconds = median_of(step_seconds_);
+    if (setup_.stages->forecast.measured) {
+      report.stages->predicted_step_seconds = setup_.stages->forecast.step.seconds;
+    }
   }
   stage_seconds_.clear();
+  step_seconds_.clear();
   for (RunListener* listener : listeners_) listener->epoch_done(report);
 }
 

@@ -51,6 +51,7 @@ class RunReporter {
   Stopwatch epoch_watch_;                    // since the first step of the epoch in this process
   std::int64_t trained_samples_ = 0;         // since then
   std::vector<StageSeconds> stage_seconds_;  // of the epoch that ended last; empty: not known
+  std::vector<double> step_seconds_;  // of a model in stages: of the epoch's steps, or of the first
 };
 
 }  // namespace ringlet::train

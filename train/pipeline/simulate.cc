@@ -28,9 +28,16 @@ void require_sizes(const Pipeline& pipeline, const PipelineTimes& times) {
   require_size(times.activation.size(), stages - 1, "activation");
   require_size(times.gradient.size(), stages - 1, "gradient");
   require_size(times.sync.size(), stages, "sync");
+  require_size(times.update.size(), stages, "update");
   require_size(times.scales.size(), pipeline.micro_batches, "scales");
   require_size(times.pass_bytes.size(), stages, "pass_bytes");
   require_size(times.kept_bytes.size(), stages, "kept_bytes");
+  for (const auto* passes : {&times.forwards, &times.backwards}) {
+    require_size(passes->size(), stages, "passes");
+    for (const auto& of_stage : *passes) {
+      require_size(of_stage.size(), pipeline.micro_batches, "passes of a stage");
+    }
+  }
 }
 
 struct Transfer {
@@ -57,6 +64,10 @@ class Simulator {
         spans_(pipeline.programs.size()) {}
 
   Simulation run() {
+    for (int stage = 0; stage < pipeline_.stages(); ++stage) {
+      const double update = number_at(times_.update, stage, 0);
+      if (update > 0) pass(stage, TimelineSpan::Kind::sync, TimelineSpan::kNone, update);
+    }
     for (bool any = true; any;) {
       any = false;
       for (int stage = 0; stage < pipeline_.stages(); ++stage) {
@@ -92,6 +103,14 @@ class Simulator {
     return known ? number_at(times_.scales, micro_batch, 1) : 1;
   }
 
+  /// Seconds of a pass, known one by one or alike.
+  double seconds_of(const std::vector<std::vector<double>>& passes,
+                    const std::vector<double>& alike, int stage, int micro_batch) const {
+    const bool known = micro_batch >= 0 && micro_batch < pipeline_.micro_batches;
+    if (passes.empty() || !known) return number_at(alike, stage, 0) * scale(micro_batch);
+    return number_at(passes[index(stage)], micro_batch, 0);
+  }
+
   /// Seconds of a message that `stage` sends.
   double seconds_of(int stage, const Message& out) const {
     const bool down = out.payload == Payload::activation;
@@ -118,7 +137,7 @@ class Simulator {
       }
       clock.forward = -1;
       pass(stage, Kind::backward, backward->micro_batch,
-           number_at(times_.backward, stage, 0) * scale(backward->micro_batch));
+           seconds_of(times_.backwards, times_.backward, stage, backward->micro_batch));
       ++clock.at;
     } else {
       pass(stage, Kind::sync, TimelineSpan::kNone, number_at(times_.sync, stage, 0));
@@ -129,7 +148,7 @@ class Simulator {
 
   void run_forward(int stage, int micro_batch) {
     pass(stage, TimelineSpan::Kind::forward, micro_batch,
-         number_at(times_.forward, stage, 0) * scale(micro_batch));
+         seconds_of(times_.forwards, times_.forward, stage, micro_batch));
     clocks_[index(stage)].forward = micro_batch;
   }
 
@@ -218,8 +237,9 @@ class Simulator {
       return bytes.empty() ? 0 : bytes[index(stage)];
     };
     const std::int64_t pass = bytes_of(times_.pass_bytes);
-    use.bytes_held = times_.recompute ? pass + use.peak_held * bytes_of(times_.kept_bytes)
-                                      : use.peak_held * pass;
+    const int others = std::max(0, use.peak_held - 1);
+    use.bytes_held =
+        times_.recompute ? pass + others * bytes_of(times_.kept_bytes) : use.peak_held * pass;
     return use;
   }
 

@@ -4,8 +4,10 @@
 // direction. Both messages of a pair go at the same time, so a Move takes as long as its longer
 // one, and keeps its stage from computing. Passes of a stage never overlap. A Sync waits for
 // nobody: it is between a stage's replicas, and a later stage sums while earlier ones still
-// compute. What all stages agree on before an update is not in it. Clocks are exact sums of what
-// was given; there is nothing random.
+// compute. Behind it all stages agree (on the norm of the gradient, on a step that is skipped), and
+// each updates. A step lasts from where all have agreed on the one before to where they agree on
+// it: so it begins with the update of the one before, and a stage that has little to update goes on
+// while another still does. Clocks are exact sums of what was given; there is nothing random.
 #pragma once
 
 #include <cstdint>
@@ -18,17 +20,21 @@ namespace ringlet::train {
 
 /// Seconds, 0 or more, and bytes. An empty vector means nothing for each (scales: 1 for each).
 struct PipelineTimes {
-  std::vector<double> forward{};           ///< [p] of a whole micro-batch
-  std::vector<double> backward{};          ///< [p]
-  std::vector<double> activation{};        ///< [p - 1] from stage i to stage i + 1
-  std::vector<double> gradient{};          ///< [p - 1] from stage i + 1 to stage i
-  std::vector<double> sync{};              ///< [p]
+  std::vector<double> forward{};     ///< [p] of a whole micro-batch
+  std::vector<double> backward{};    ///< [p]
+  std::vector<double> activation{};  ///< [p - 1] from stage i to stage i + 1
+  std::vector<double> gradient{};    ///< [p - 1] from stage i + 1 to stage i
+  std::vector<double> sync{};        ///< [p] up to where all stages agree
+  std::vector<double> update{};      ///< [p] and from there to the next step
+  /// [p][m] passes of each micro-batch, where they are known one by one: in place of `forward` and
+  /// `backward`, and not scaled.
+  std::vector<std::vector<double>> forwards{}, backwards{};
   std::vector<double> scales{};            ///< [m] of passes and messages; .5 is half a micro-batch
   std::vector<std::int64_t> pass_bytes{};  ///< [p] activations of one pass
   /// Passes share their activations: a backward runs the forward again where another pass came
   /// between, and a pass that is held keeps kept_bytes.
   bool recompute = false;
-  std::vector<std::int64_t> kept_bytes{};  ///< [p] of such a pass: what came, and what goes back
+  std::vector<std::int64_t> kept_bytes{};  ///< [p] of pass_bytes what each has for itself then
 };
 
 /// What a stage does over a stretch of time.
@@ -38,7 +44,7 @@ struct TimelineSpan {
 
   int stage = 0;
   Kind kind = Kind::wait;
-  int micro_batch = kNone;  ///< kNone of a sync and of a wait
+  int micro_batch = kNone;  ///< kNone of a sync, of an update, which is a sync here, and of a wait
   double begin = 0;         ///< seconds from the step's begin
   double end = 0;
   /// The stage at the other end of a message, which has a span like this one; else kNone.
@@ -51,7 +57,7 @@ struct StageUse {
   double busy = 0;     ///< forwards and backwards
   double again = 0;    ///< of these, forwards that had run before
   double moving = 0;   ///< messages go
-  double syncing = 0;  ///< Sync
+  double syncing = 0;  ///< Sync and update
   double waiting = 0;  ///< the rest: for a neighbour, and at the end for the slowest stage
   int peak_held = 0;   ///< passes
   /// Of peak_held passes, each with room for a whole micro-batch, or with what is kept beside the

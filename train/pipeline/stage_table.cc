@@ -99,6 +99,8 @@ nlohmann::json to_json(const std::vector<StageRow>& rows, bool measured) {
                           {"held", row.held},
                           {"pass_bytes", row.pass_bytes},
                           {"standing_bytes", row.standing_bytes},
+                          {"evaluation_bytes", row.evaluation_bytes},
+                          {"scratch_bytes", row.scratch_bytes},
                           {"bytes", row.bytes()}};
     if (measured) {
       object["forward_seconds"] = row.forward;

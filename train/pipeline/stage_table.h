@@ -3,8 +3,9 @@
 //   stage  layers           device  ms F / B     parameters  held    activations  in all
 //   0      conv1 .. layer2  cpu:0   14.1 / 29.8  683 K       2 of 8  41 MiB       52 MiB
 //
-// In all: what stands (values, gradients, the optimiser's state) and the activations of all passes
-// that are held. Planned costs are no times: then the column is "% F / B", shares of a micro-batch
+// In all: what stands (values, gradients, the optimiser's state), the activations of all passes
+// that are held, what an evaluation needs beyond one of these, and what kernels work in, where that
+// was measured. Planned costs are no times: then the column is "% F / B", shares of a micro-batch
 // forward and backward through all stages.
 #pragma once
 
@@ -25,16 +26,20 @@ struct StageRow {
   std::int64_t parameters = 0;  ///< numbers that are learnt
   int held = 1;                 ///< passes
   int micro_batches = 1;        ///< of a step
-  std::int64_t pass_bytes = 0;  ///< activations of one pass
-  std::int64_t kept_bytes = 0;  ///< what each pass keeps where all share one's activations
+  std::int64_t pass_bytes = 0;  ///< activations of one pass, and what comes over its cuts
+  std::int64_t kept_bytes = 0;  ///< of these what each pass has for itself where all share the rest
   bool recompute = false;       ///< they share them
   std::int64_t standing_bytes = 0;
-  std::int64_t capacity = 0;  ///< of its device; 0: not known
+  std::int64_t evaluation_bytes = 0;  ///< beyond one pass
+  std::int64_t scratch_bytes = 0;     ///< 0: not known
+  std::int64_t capacity = 0;          ///< of its device; 0: not known
 
   std::int64_t activation_bytes() const {
-    return recompute ? pass_bytes + held * kept_bytes : held * pass_bytes;
+    return recompute ? pass_bytes + (held - 1) * kept_bytes : held * pass_bytes;
   }
-  std::int64_t bytes() const { return standing_bytes + activation_bytes(); }
+  std::int64_t bytes() const {
+    return standing_bytes + activation_bytes() + evaluation_bytes + scratch_bytes;
+  }
   bool fits() const { return capacity == 0 || bytes() <= capacity; }
 };
 

@@ -80,11 +80,16 @@ StagesReport report_of(const std::vector<StageSeconds>& ranks, int stages, doubl
 }
 
 std::string in_words(const StagesReport& report) {
+  std::string step;
+  if (report.step_seconds > 0) step = fmt::format("step {:.1f} ms", 1e3 * report.step_seconds);
+  if (report.predicted_step_seconds > 0) {
+    step += fmt::format(" (predicted {:.1f} ms)", 1e3 * report.predicted_step_seconds);
+  }
   return fmt::format(
-      "bubble {:.0f} % (predicted {:.0f} %), stage {} waited most: {:.0f} % of the time, {:.0f} % "
-      "for {}",
-      100 * report.bubble, 100 * report.predicted, report.stage, 100 * report.waited,
-      100 * report.of_reason, report.reason);
+      "{}{}bubble {:.0f} % (predicted {:.0f} %), stage {} waited most: {:.0f} % of the time, "
+      "{:.0f} % for {}",
+      step, step.empty() ? "" : ", ", 100 * report.bubble, 100 * report.predicted, report.stage,
+      100 * report.waited, 100 * report.of_reason, report.reason);
 }
 
 }  // namespace ringlet::train

@@ -48,6 +48,8 @@ inline constexpr std::array<StageField, 5> kStageFields{{{"stages_busy", &StageS
 struct StagesReport {
   double bubble = 0;                  ///< measured, 0 to 1
   double predicted = 0;               ///< the forecast's
+  double step_seconds = 0;            ///< of the middle one of the epoch's steps; 0: not known
+  double predicted_step_seconds = 0;  ///< the forecast's; 0: of planned costs, which are no times
   int stage = 0;                      ///< that waited most
   double waited = 0;                  ///< of its time, 0 to 1
   std::string reason{};               ///< what it waited for most: "stage 0", "samples", "sums"
@@ -56,10 +58,11 @@ struct StagesReport {
 };
 
 /// `ranks`: of each rank, stage by stage, each with as many replicas; a stage's time is the mean of
-/// theirs.
+/// theirs. What steps took is left to the caller.
 StagesReport report_of(const std::vector<StageSeconds>& ranks, int stages, double predicted);
 
-/// "bubble 31 % (predicted 27 %), stage 1 waited most: 35 % of the time, 30 % for stage 0"
+/// "step 57.3 ms (predicted 56.9 ms), bubble 31 % (predicted 27 %), stage 1 waited most: 35 % of
+/// the time, 30 % for stage 0"
 std::string in_words(const StagesReport& report);
 
 }  // namespace ringlet::train

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <typeinfo>
 
 #include "base/memory_limits.h"
@@ -14,6 +16,7 @@
 #include "kernels/device.h"
 #include "nn/variable.h"
 #include "train/recipe/precision_support.h"
+#include "train/setup/stage_rehearsal.h"
 
 namespace ringlet::train {
 
@@ -76,10 +79,6 @@ void check_run(const TrainOptions& options, const ReplicaSpec& spec) {
           "NCCL joins the replicas of a model in one stage so far; take --transport local or gloo");
 }
 
-std::shared_ptr<const StageSpec> stage_spec(const nn::Units& units, const nn::StageCut& cut) {
-  return std::make_shared<const StageSpec>(StageSpec{units, cut});
-}
-
 DeviceOptions device_options(const Execution& execution) {
   return {.threads = execution.threads,
           .overlap = false,
@@ -108,11 +107,22 @@ nn::AxisPosition first_of(const TrainOptions& options, const std::vector<std::in
   return {.ranks = replicas, .shards = options.recipe.exact ? shards : 0, .accumulate = accumulate};
 }
 
-/// About half a second in all.
+/// About a third of a second in all.
 UnitCosts measured(CutModel& model, Device& device) {
-  constexpr double kSeconds = .5;
+  constexpr double kSeconds = .3;
   const auto parts = static_cast<double>(model.units.begins().size() + 1);
   return measure_costs(model, device, {.seconds = kSeconds / parts});
+}
+
+/// What `look` finds as numbers: in the first process, which tells the others.
+template <class Look>
+std::vector<double> found_by_first(const Execution& execution, comm::Group* group,
+                                   const std::string& what, const Look& look) {
+  // JSON has digits enough for each double to come back.
+  const auto in_words = [&] { return nlohmann::json(look()).dump(); };
+  if (!execution.in_processes) return look();
+  return nlohmann::json::parse(comm::from_first(*group, what, execution.comm_timeout, in_words))
+      .template get<std::vector<double>>();
 }
 
 Findings find_out(const Execution& execution, CutModel& model, comm::Group* group) {
@@ -129,18 +139,48 @@ Findings find_out(const Execution& execution, CutModel& model, comm::Group* grou
       const std::vector<double> costs = numbers_of(measured(model, *device));
       numbers.insert(numbers.end(), costs.begin(), costs.end());
     }
-    return nlohmann::json(numbers).dump();  // digits enough for each double to come back
+    return numbers;
   };
-  const std::string text = execution.in_processes ? comm::from_first(*group, "costs of the layers",
-                                                                     execution.comm_timeout, look)
-                                                  : look();
-  const auto numbers = nlohmann::json::parse(text).get<std::vector<double>>();
+  const std::vector<double> numbers = found_by_first(execution, group, "costs of the layers", look);
   found.room = static_cast<std::int64_t>(numbers.front());
   if (measures) {
     take_numbers(found.costs, std::span(numbers).subspan(1));
     found.costs.measured = true;
   }
   return found;
+}
+
+/// Whether all ranks are threads of this machine's processors, which share its memory and caches.
+bool share_processors(const Execution& execution, const comm::Group* group) {
+  const auto on_cpu = [](const DeviceId& device) { return device.kind == DeviceKind::cpu; };
+  return std::ranges::all_of(execution.devices, on_cpu) &&
+         (group == nullptr || group->machines() == 1);
+}
+
+/// Adds what the stages take together.
+void rehearse(const TrainOptions& options, const ReplicaSpec& spec, const StagesSetup& setup,
+              comm::Group* group, ForecastOptions& how) {
+  const auto look = [&] {
+    StageRehearsal rehearsal{.execution = options.execution,
+                             .whole = spec,
+                             .make_optimizer = options.make_optimizer,
+                             .sizes = how.sizes,
+                             .replicas = how.replicas};
+    choose_length(rehearsal, setup.count(), setup.forecast.step.seconds);
+    const RehearsedStages found = rehearse_stages(setup, rehearsal);
+    std::vector<double> numbers(found.scratch.begin(), found.scratch.end());
+    std::ranges::copy(numbers_of(found.times), std::back_inserter(numbers));
+    return numbers;
+  };
+  const std::vector<double> numbers =
+      found_by_first(options.execution, group, "times of the stages", look);
+  const std::span all(numbers);
+  const auto count = static_cast<std::size_t>(setup.count());
+  require(all.size() >= count, "--stages", "the first process tells of other stages");
+  for (const double bytes : all.first(count)) {
+    how.scratch.push_back(static_cast<std::int64_t>(bytes));
+  }
+  how.together = times_of(all.subspan(count), setup.count());
 }
 
 /// The devices of a stage's replicas; where others have some of them, the processes.
@@ -192,7 +232,6 @@ std::shared_ptr<const StagesSetup> stages_of(const TrainOptions& options, const 
   auto setup = std::make_shared<StagesSetup>();
   const Stopwatch watch;
   const Findings found = find_out(execution, cut, group);
-  if (found.costs.measured) setup->measured_seconds = watch.seconds();
 
   const int first_rank = group != nullptr ? group->first_rank() : 0;
   ForecastOptions how{.schedule = execution.pipeline,
@@ -210,16 +249,29 @@ std::shared_ptr<const StagesSetup> stages_of(const TrainOptions& options, const 
   }
   setup->forecast = forecast(cut, found.costs, setup->cuts, how);
   require_fit(setup->forecast, rooms_of(execution, replicas, first_rank));
-
-  for (const nn::StageCut& stage : setup->cuts) {
-    setup->specs.push_back(stage_spec(cut.units, stage));
+  setup->specs = specs_of(cut.units, setup->cuts);
+  if (found.costs.measured && can_rehearse(spec) && share_processors(execution, group)) {
+    rehearse(options, spec, *setup, group, how);
+    setup->forecast = forecast(cut, found.costs, setup->cuts, how);
+    require_fit(setup->forecast, rooms_of(execution, replicas, first_rank));
   }
+  if (found.costs.measured) setup->measured_seconds = watch.seconds();
+
   setup->model = make_model(spec);
   setup->registry = nn::register_model(*setup->model);
   const auto task = task_of(spec);
   setup->plan = nn::plan_training(setup->registry, batch_of(spec, spec.max_train_batch),
                                   pass_of(spec, *task, *setup->model, true), spec.fuse);
   return setup;
+}
+
+std::vector<std::shared_ptr<const StageSpec>> specs_of(const nn::Units& units,
+                                                       const nn::Stages& cuts) {
+  std::vector<std::shared_ptr<const StageSpec>> specs;
+  for (const nn::StageCut& cut : cuts) {
+    specs.push_back(std::make_shared<const StageSpec>(StageSpec{units, cut}));
+  }
+  return specs;
 }
 
 void require_fit(const Forecast& forecast, const std::vector<StageRoom>& rooms) {

@@ -2,8 +2,10 @@
 //
 // A number of stages is cut so that the slowest one is fastest (train/forecast), by what the
 // model's parts cost: measured on the run's first device, or planned. Stages that are written by
-// hand are only forecast. Where the world is several processes, the first one measures and tells
-// the others, so that all cut alike. No number that is learnt depends on any of it, and no file.
+// hand are only forecast. What is forecast of measured stages is what they take together, where all
+// are on processors of this machine (stage_rehearsal.h). Where the world is several processes, the
+// first one measures and tells the others, so that all cut alike. No number that is learnt depends
+// on any of it, and no file.
 #pragma once
 
 #include <memory>
@@ -38,13 +40,17 @@ struct StagesSetup {
 /// Null: the model is not cut. `spec`: of the whole model. `sizes`: samples of the first replica's
 /// passes in a step, the largest first. `replicas`: of each stage. `group`: the processes of the
 /// run; without one, a world of several processes goes by planned costs, as nobody could tell them
-/// what was measured. Measuring takes about half a second, or four passes over the largest
-/// micro-batch where these take longer. Throws ContractError where the model cannot be cut so,
+/// what was measured. Measuring takes about a second; or four passes over the largest micro-batch
+/// and two steps, where these take longer. Throws ContractError where the model cannot be cut so,
 /// where a stage does not fit its device, and for what stages are not for; OutOfMemoryError where a
 /// part alone does not fit.
 std::shared_ptr<const StagesSetup> stages_of(const TrainOptions& options, const ReplicaSpec& spec,
                                              const std::vector<std::int64_t>& sizes, int replicas,
                                              comm::Group* group);
+
+/// What the ranks of each stage are built of.
+std::vector<std::shared_ptr<const StageSpec>> specs_of(const nn::Units& units,
+                                                       const nn::Stages& cuts);
 
 /// What a device of this process has, and the stages that are to run on it.
 struct StageRoom {

@@ -169,7 +169,11 @@ void MetricsWriter::epoch_done(const EpochReport& report) {
         .field("waiting_stage", std::int64_t{report.stages->stage})
         .field("waiting_share", report.stages->waited)
         .field("waiting_for", report.stages->reason)
-        .field("waiting_for_share", report.stages->of_reason);
+        .field("waiting_for_share", report.stages->of_reason)
+        .field("median_step_seconds", report.stages->step_seconds);
+    if (report.stages->predicted_step_seconds > 0) {
+      line.field("predicted_step_seconds", report.stages->predicted_step_seconds);
+    }
     for (const StageField& field : kStageFields) {
       line.field(field.name, column_of(*report.stages, field));
     }

@@ -9,7 +9,8 @@
 //
 // What a task tells of training follows, as "train_target_angle" (Task::told_of_training), and of a
 // model in stages "bubble", "predicted_bubble", "waiting_stage", "waiting_share", "waiting_for",
-// "waiting_for_share", and lists with a number for each stage (train/reports/stages_report.h).
+// "waiting_for_share", "median_step_seconds", of measured costs "predicted_step_seconds", and lists
+// with a number for each stage (train/reports/stages_report.h).
 //
 // A verification adds a line for each of its sets; "seconds" are those of all of them:
 //
