@@ -329,7 +329,6 @@ std::vector<Provocation> provocations_by_flags() {
       usage_of_train({"--stages", "conv1..pool1=cpu:0,conv2..fc2=cpu:0-1"}),
       usage_of_train({"--stages", "conv1..pool1=cpu:0,conv2..fc2=cpu:0", "--processes", "2"}),
       usage_of_train({"--stages", "2", "--processes", "3"}),
-      usage_of_train({"--stages", "2", "--loss", "arcface"}),
       usage_of_train({"--stages", "2", "--verify", "a.bin"}),
       usage_of_train({"--recompute", "stage"}),
       usage_of_train({"--stages", "flatten,fc1..fc3", "--model", "mlp"}),
