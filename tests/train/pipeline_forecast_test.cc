@@ -171,6 +171,9 @@ TEST(Forecast, KeepsToTheMemoryOfDevices) {
   const Forecast free = forecast(model, costs, balanced_stages(model, costs, 2, options), options);
   EXPECT_EQ(memory_in_words(free), "");
   const std::int64_t last = free.stages.back().bytes();
+  options.capacity = {free.stages.front().bytes(), last};
+  const Forecast just = forecast(model, costs, balanced_stages(model, costs, 2, options), options);
+  EXPECT_EQ(just.stages.back().layers, free.stages.back().layers) << "it fits to the byte";
   options.capacity = {std::int64_t{1} << 40, last - 1};
   const nn::Stages smaller = balanced_stages(model, costs, 2, options);
   const Forecast kept = forecast(model, costs, smaller, options);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -26,8 +27,21 @@ Range parts_of(const UnitCosts& costs, const nn::StageCut& stage) {
   return {first - costs.begins.begin(), last - costs.begins.begin()};
 }
 
+StageRow row_of(const StageBytes& bytes) {
+  StageRow row;
+  row.parameters = bytes.parameters;
+  row.pass_bytes = bytes.pass;
+  row.standing_bytes = bytes.standing;
+  row.kept_bytes = bytes.kept;
+  row.evaluation_bytes = bytes.evaluation;
+  return row;
+}
+
 StageRow row_of(CutModel& model, const UnitCosts& costs, const nn::StageCut& stage) {
-  StageRow row{.stage = stage.index, .layers = stage.layers};
+  const StageBytes bytes = plan_stage(model, stage.begin, stage.end);
+  StageRow row = row_of(bytes);
+  row.stage = stage.index;
+  row.layers = stage.layers;
   const Range parts = parts_of(costs, stage);
   for (std::int64_t part = parts.begin; part < parts.end; ++part) {
     const UnitCost& cost = costs.parts[static_cast<std::size_t>(part)];
@@ -35,17 +49,11 @@ StageRow row_of(CutModel& model, const UnitCosts& costs, const nn::StageCut& sta
     row.backward += cost.backward;
     row.update += cost.update;
   }
-  const StageBytes bytes = plan_stage(model, stage.begin, stage.end);
   if (!costs.measured) {  // inside of a stage less is copied than between its parts
     row.forward = bytes.forward;
     row.backward = bytes.backward;
     row.update = bytes.update;
   }
-  row.parameters = bytes.parameters;
-  row.pass_bytes = bytes.pass;
-  row.standing_bytes = bytes.standing;
-  row.kept_bytes = bytes.kept;
-  row.evaluation_bytes = bytes.evaluation;
   return row;
 }
 
@@ -135,15 +143,25 @@ std::vector<std::int64_t> micro_batch_sizes(std::int64_t samples, int micro_batc
   return sizes;
 }
 
-nn::Stages balanced_stages(const CutModel& model, const UnitCosts& costs, int stages,
+nn::Stages balanced_stages(CutModel& model, const UnitCosts& costs, int stages,
                            const ForecastOptions& options) {
   model.units.require_stages(stages);
   BalanceInput input = balance_input(costs, stages, count_of(options));
   input.capacity = options.capacity;
   const Pipeline pipeline = make_pipeline(options.schedule, stages, count_of(options));
-  for (int stage = 0; stage < stages; ++stage) {
-    input.held.push_back(options.recompute ? 1 : pipeline.held(stage));
-  }
+  // A stage needs less than its parts together: what goes from one to the next is there once.
+  std::map<std::pair<int, int>, StageRow> rows;
+  input.bytes = [&](int stage, int begin, int end) {
+    const auto unit = [&](int part) {
+      return part == std::ssize(costs.begins) ? model.units.count() : costs.begins[index_of(part)];
+    };
+    const auto [found, is_new] = rows.try_emplace({begin, end});
+    StageRow& row = found->second;
+    if (is_new) row = row_of(plan_stage(model, unit(begin), unit(end)));
+    row.held = pipeline.held(stage);
+    row.recompute = options.recompute;
+    return row.bytes();
+  };
   return nn::cut_before(model.units, begins_of(costs, balance(input)));
 }
 

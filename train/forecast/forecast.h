@@ -42,9 +42,9 @@ struct ForecastOptions {
   std::vector<std::int64_t> scratch{};  ///< [p] bytes that kernels work in; empty: not known
 };
 
-/// Cuts into `stages` by these costs, so that each fits its device. Throws ContractError as
-/// nn::Units and balance() do.
-nn::Stages balanced_stages(const CutModel& model, const UnitCosts& costs, int stages,
+/// Cuts into `stages` by these costs, so that each fits its device, as forecast() counts its bytes.
+/// Throws ContractError as nn::Units and balance() do.
+nn::Stages balanced_stages(CutModel& model, const UnitCosts& costs, int stages,
                            const ForecastOptions& options);
 
 struct Forecast {

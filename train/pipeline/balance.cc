@@ -35,6 +35,7 @@ double seconds_of(const BalanceInput& input, int begin, int end) {
 }
 
 std::int64_t bytes_of(const BalanceInput& input, int stage, int begin, int end) {
+  if (input.bytes) return input.bytes(stage, begin, end);
   const std::int64_t held = input.held.empty() ? 1 : input.held[at(stage)];
   std::int64_t bytes = 0;
   for (int unit = begin; unit < end; ++unit) {

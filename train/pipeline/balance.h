@@ -3,7 +3,8 @@
 //
 //   units     u0 u1 u2 | u3 u4 | u5        layers in order; a stage is a run of them, never empty
 //   time      of a stage: forward + backward + update of its units, and the transfers at its cuts
-//   bytes     of a stage: those of its units, and for each pass that it holds those of a pass
+//   bytes     of a stage: those of its units, and for each pass that it holds those of a pass; or
+//             what a function says of them
 //
 // A step of a pipeline is as slow as its slowest stage for each micro-batch, so the largest time
 // counts and no other. A dynamic programme: best[s][a], the smallest largest time with which s
@@ -13,6 +14,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -43,6 +45,8 @@ struct BalanceInput {
   std::vector<bool> allowed{};
   std::vector<std::int64_t> capacity{};  ///< [p] bytes of each stage's device. Empty: unlimited
   std::vector<int> held{};               ///< [p] passes that each stage holds. Empty: 1 each
+  /// Of units [begin, end) as that stage, for who knows better than the sum of what units have.
+  std::function<std::int64_t(int stage, int begin, int end)> bytes{};
 };
 
 /// The p - 1 cuts, ascending: stage i has the units from cuts[i - 1] (or 0) to cuts[i] (or n), the
