@@ -1,4 +1,6 @@
 // `ringlet pipeline`: its table, its answer, and its file.
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -266,8 +268,9 @@ TEST(Pipeline, HasAnArrowForEachMessageInTheTraceOfARun) {
   EXPECT_EQ(sent.size(), 16U);  // 2 steps of 4 activations and 4 gradients
   ASSERT_EQ(received.size(), sent.size());
   for (const auto& [id, action] : sent) {  // "send a0 to 1": "receive a0 from 0"
-    const std::string what = action.substr(5, 2), from = what[0] == 'a' ? "0" : "1";
-    EXPECT_EQ(received[id], "receive " + what + " from " + from) << id << ": " << action;
+    const std::string what = action.substr(5, 2);
+    EXPECT_EQ(received[id], fmt::format("receive {} from {}", what, what[0] == 'a' ? 0 : 1))
+        << id << ": " << action;
   }
   EXPECT_TRUE(succeeds(ringlet({"pipeline", "--from", all})));
   EXPECT_TRUE(succeeds(ringlet({"inspect", all})));

@@ -40,7 +40,7 @@ class GradientSquares {
   static constexpr std::int64_t kShort = 1 << 20;
   /// Where the sums of a parameter stand.
   struct Sum {
-    const nn::PlannedParameter* planned;
+    const nn::PlannedParameter* planned = nullptr;
     std::int64_t first = 0;
     bool is_cut() const { return planned->placement == nn::Placement::rows; }
     /// Whether it is one of those that are made by one launch: of the model, and short. Each of
