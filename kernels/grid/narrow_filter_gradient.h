@@ -42,9 +42,9 @@ template <class T>
 struct PadChannels {
   static constexpr int kChunk = 16 / static_cast<int>(sizeof(T));
   Divisor chunks;  // of a pixel of y
-  std::int32_t channels;
-  const T* x;
-  T* y;
+  std::int32_t channels = 0;
+  const T* x = nullptr;
+  T* y = nullptr;
 
   /// i counts the chunks of y.
   RINGLET_HOST_DEVICE void operator()(std::int64_t i) const {

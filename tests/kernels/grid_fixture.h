@@ -21,9 +21,9 @@
 namespace ringlet::test {
 
 struct GridWay {
-  const char* name;
-  std::uint32_t seed;            // of the threads' order
-  std::int64_t offset;           // elements between an aligned address and the tensors'
+  const char* name = "";
+  std::uint32_t seed = 0;        // of the threads' order
+  std::int64_t offset = 0;       // elements between an aligned address and the tensors'
   Layout layout = Layout::nchw;  // of images
 };
 
