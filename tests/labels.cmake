@@ -24,7 +24,7 @@ labelled(slow "Play[.]HasTwoLevelPicked")
 labelled(slow "EpochEnd[.]IsToldOnceWhereverTheRunIsKilled")
 
 # Twenty processes at once, of which half wait. Those that are killed there have the same code.
-labelled(slow "DyingStage[.]IsNamedAfterTheTimeOut")
+labelled(slow "DyingStage")
 
 # They count the processor's time, which sanitizers take as well.
 labelled(clock "SpinNowhere|GivesWay|PlayOf4096Ranks")

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -401,7 +402,7 @@ TEST(StagesRun, TellTheirBubbleEachEpoch) {
 
 TEST(StagesRun, MeasureAnOptimizerOfOnesOwn) {
   TrainOptions options = in_two_stages();
-  auto made = std::make_shared<int>(0);
+  const auto made = std::make_shared<std::atomic<int>>(0);  // ranks are threads
   options.make_optimizer = [made](Device& device, const nn::Parameters& parameters,
                                   const Recipe& recipe) {
     ++*made;
