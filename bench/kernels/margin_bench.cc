@@ -25,7 +25,7 @@
 #include "bench/fma_peak.h"
 #include "kernels/elementwise.h"
 #include "kernels/host_copy.h"
-#include "nn/axis.h"
+#include "nn/axis_alone.h"
 #include "nn/layers/class_centres.h"
 #include "nn/layers/stateless.h"
 #include "nn/ops/margin_softmax.h"
@@ -44,31 +44,6 @@ struct Flags {
   int ranks = 2, repeats = 9;
   double sample_rate = 1;
   std::filesystem::path json;
-};
-
-/// A rank whose others have its own samples.
-class CopiedAxis final : public nn::Axis {
- public:
-  CopiedAxis(int ranks, std::int64_t samples) : position_{.ranks = ranks}, samples_(samples) {}
-  const nn::AxisPosition& position() const override { return position_; }
-  std::int64_t samples(int) const override { return samples_; }
-  std::int64_t most() const override { return samples_; }
-  void gather(Stream& compute, ConstView mine, View all, const char*) override {
-    const std::int64_t count = mine.count();
-    const View slots = all.reshaped({position_.ranks * count});
-    for (int rank = 0; rank < position_.ranks; ++rank) {
-      copy(compute, mine.reshaped({count}), slots.slice(rank * count, (rank + 1) * count));
-    }
-  }
-  void exchange(Stream& compute, ConstView out, View in, const char*) override {
-    copy(compute, out, in);
-  }
-  void sum(Stream&, View, const char*) override {}
-  void sum_own(Stream&, View, const char*) override {}
-
- private:
-  nn::AxisPosition position_;
-  std::int64_t samples_;
 };
 
 double seconds_by_clock() {
@@ -120,7 +95,7 @@ class Head {
       : flags_(flags),
         own_(flags.batch / flags.ranks),
         model_(std::make_unique<nn::Flatten>(), flags.classes, flags.size),
-        axis_(flags.ranks, own_),
+        axis_({.ranks = flags.ranks}, own_),
         registry_(nn::register_model(model_)),
         images_(*device_, {own_, 1, 1, flags.size}),
         labels_(*device_, {own_}, DType::i32),
@@ -186,7 +161,7 @@ class Head {
   std::unique_ptr<nn::RowSampler> sampler_;
   std::unique_ptr<Device> device_ = open_device({}, {.threads = 1});
   nn::ClassCentres model_;
-  CopiedAxis axis_;
+  nn::AxisAlone axis_;
   nn::Registry registry_;
   Tensor images_, labels_, seed_;
   std::unique_ptr<nn::Parameters> parameters_;

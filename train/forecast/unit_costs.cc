@@ -12,7 +12,7 @@
 #include "base/memory_limits.h"
 #include "kernels/elementwise.h"
 #include "kernels/host_copy.h"
-#include "nn/axis.h"
+#include "nn/axis_alone.h"
 #include "nn/layers/linear.h"
 #include "nn/parameters.h"
 #include "train/optimizers/optimizer.h"
@@ -68,33 +68,6 @@ struct PlannedPart {
   nn::Registry registry{};
   nn::BatchSpec batch{};
   nn::Plan plan{};
-};
-
-/// The replicas over which rows are cut, as one of them sees them where nobody else is there: the
-/// others have what this one has.
-class AxisAlone final : public nn::Axis {
- public:
-  AxisAlone(const nn::AxisPosition& position, std::int64_t samples)
-      : position_(position), samples_(samples) {}
-  const nn::AxisPosition& position() const override { return position_; }
-  std::int64_t samples(int) const override { return samples_; }
-  std::int64_t most() const override { return samples_; }
-  void gather(Stream& compute, ConstView mine, View all, const char*) override {
-    const std::int64_t count = mine.count();
-    const View slots = all.reshaped({position_.ranks * count});
-    for (int rank = 0; rank < position_.ranks; ++rank) {
-      copy(compute, mine.reshaped({count}), slots.slice(rank * count, (rank + 1) * count));
-    }
-  }
-  void exchange(Stream& compute, ConstView out, View in, const char*) override {
-    copy(compute, out, in);
-  }
-  void sum(Stream&, View, const char*) override {}
-  void sum_own(Stream&, View, const char*) override {}
-
- private:
-  nn::AxisPosition position_;
-  std::int64_t samples_;
 };
 
 /// Of the stage's first pass, which also evaluates.
@@ -243,7 +216,7 @@ class MeasuredPart {
   nn::Tape tape_;
   bool fuse_;
   std::optional<Arena> step_{};
-  std::optional<AxisAlone> axis_{};
+  std::optional<nn::AxisAlone> axis_{};
   std::deque<Tensor> others_{};  // what a batch has beside the first tensor
   Tensor rates_{}, in_{}, seed_{};
   nn::Variable x_{}, y_{};
