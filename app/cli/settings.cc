@@ -96,8 +96,10 @@ std::string variable_of(const std::string& key) {
 bool is_switch(const CLI::Option& option) { return option.get_items_expected_max() == 0; }
 
 bool can_be_set(const CLI::Option& option) {
-  static const std::set<std::string> kOnlyTyped{"",    "help",   "help-all",    "version",
-                                                "man", "config", "print-config"};
+  // A run of a sweep reads the same file and environment, and must not sweep again.
+  static const std::set<std::string> kOnlyTyped{"",      "help",        "help-all",     "version",
+                                                "man",   "config",      "print-config", "seeds",
+                                                "sweep", "runs-at-once"};
   return kOnlyTyped.count(key_of(option)) == 0;
 }
 

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <sys/auxv.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,6 +17,7 @@
 
 #include "app/cli/error_exit.h"
 #include "app/cli/family_board.h"
+#include "app/cli/own_program.h"
 #include "app/cli/processes.h"
 #include "app/cli/signals.h"
 #include "comm/core/errors.h"
@@ -49,15 +49,6 @@ struct Child {
 std::vector<std::string>& command_line() {
   static std::vector<std::string> words;
   return words;
-}
-
-/// This program's file. Where /proc is not mounted, by the name under which it was started.
-std::string own_program() {
-  constexpr const char* kOwn = "/proc/self/exe";
-  if (::access(kOwn, X_OK) == 0) return kOwn;
-  // NOLINTNEXTLINE(performance-no-int-to-ptr): so the kernel gives it
-  const auto* name = reinterpret_cast<const char*>(::getauxval(AT_EXECFN));
-  return name == nullptr ? kOwn : name;
 }
 
 /// What a signal that is blocked does is the same whether it is ignored or not, so those that are

@@ -29,6 +29,7 @@
 #include "app/commands/exact_bytes.h"
 #include "app/commands/former_run.h"
 #include "app/commands/run_claim.h"
+#include "app/commands/sweep_runs.h"
 #include "base/files/atomic_file.h"
 #include "base/machine.h"
 #include "base/memory_limits.h"
@@ -353,8 +354,17 @@ void add_train_command(CLI::App& app, Action& action) {
   add_sync_flags(*command, *flags);
   command->footer(models_in_words());
   add_file_flags(*command, *flags);
-  command->callback([flags, command, &action] {
+  auto sweep = std::make_shared<SweepFlags>();
+  add_sweep_flags(*command, *sweep, "Several runs");
+  command->callback([flags, sweep, command, &action] {
     note_data_flags(*command, *flags);
+    if (sweep->asked_for()) {
+      note_words(*command, *sweep);
+      action = {[=] { return run_sweep(*sweep, *flags, *command); },
+                [=] { return values_of_run(*flags); }};
+      return;
+    }
+    require_a_sweep(*command);
     action = {
         in_processes(flags, std::bind_front(run_training, std::cref(*flags), std::cref(*command))),
         [=] { return values_of_run(*flags); }};

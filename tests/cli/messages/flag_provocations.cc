@@ -77,6 +77,39 @@ std::vector<Provocation> provocations_by_flags() {
       usage({"train", "--devices", "gpu"}),
       usage({"train", "--device", "meta"}),
       usage({"train", "--resume", "a", "--init", "b"}),
+      usage({"train", "--runs-at-once", "2"}),
+      usage({"train", "--sweep", "lr"}),
+      usage({"train", "--sweep", "lr=1,,2"}),
+      usage({"train", "--sweep", "lr=1,1"}),
+      usage({"train", "--sweep", "lrr=1,2"}),
+      usage({"train", "--sweep", "xyzzy=1,2"}),
+      usage({"train", "--sweep", "lr=1,2", "--lr", "1"}),
+      usage({"train", "--sweep", "lr=1,nan"}),
+      usage({"train", "--sweep", "seed=1,2"}),
+      usage({"train", "--sweep", "out=a,b"}),
+      usage({"train", "--sweep", "nesterov=1,2"}),
+      usage({"train", "--seeds", "a"}),
+      usage({"train", "--seeds", "1..2000"}),
+      usage({"train", "--seeds", "1,1"}),
+      usage({"train", "--sweep", "lr=1,2", "lr=3"}),
+      usage({"train", "--seeds", "1", "--processes"}),
+      usage({"train", "--seeds", "1", "--resume", "a"}),
+      {2,
+       [](const Stage& stage) {
+         return ringlet(
+             {"train", "--seeds", "1", "--out", stage.holding_sweep(R"({"flags":[],"runs":[]})")});
+       }},
+      {1,
+       [](const Stage& stage) {
+         return ringlet(
+             {"train", "--seeds", "1", "--resume", "auto", "--out", stage.holding_sweep("{}")});
+       }},
+      {2,
+       [](const Stage& stage) {
+         return ringlet(
+             {"train", "--seeds", "1", "--resume", "auto", "--out",
+              stage.holding_sweep(R"({"kind":"ringlet sweep","flags":["--lr=1"],"runs":[]})")});
+       }},
       usage({"train", "--data", "/no/such"}),
       usage({"inspect"}),
       usage({"--json", "devices"}),

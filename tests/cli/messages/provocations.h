@@ -35,6 +35,13 @@ class Stage {
     return ringlet({"train", "--model", "mlp", "--data", folder_.path(), "--epochs", "1"});
   }
 
+  /// A folder whose sweep.json is this text.
+  std::string holding_sweep(const std::string& json) const {
+    std::filesystem::create_directories(folder_ / "sweep");
+    write_file(folder_ / "sweep/sweep.json", json);
+    return folder_ / "sweep";
+  }
+
   /// Takes the weights from a file that holds `bytes`.
   Outcome init_from(const std::string& bytes) const {
     return ringlet(quick_train({"--init", file("w.safetensors", bytes)}));

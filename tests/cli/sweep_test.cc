@@ -1,0 +1,169 @@
+// ringlet train --seeds and --sweep: the runs are those that one would have typed, and what is
+// known of a former sweep is not trained again.
+#include <csignal>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "tests/cli/program.h"
+#include "tests/support/files.h"
+
+namespace ringlet::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+class Sweep : public ::testing::Test {
+ protected:
+  std::string out(const std::string& name = "sweep") const { return (folder_ / name).string(); }
+  Outcome go(const Arguments& flags) const {
+    return ringlet(quick_train(Arguments{"--out", out()} + flags), {.folder = folder_.path()});
+  }
+  json record() const { return json::parse(read_file(out() + "/sweep.json")); }
+  std::string model(const std::string& run) const {
+    return read_file(out() + "/" + run + "/model.safetensors");
+  }
+  std::set<std::string> entries(const std::string& folder) const {
+    std::set<std::string> names;
+    for (const auto& entry : fs::directory_iterator(folder)) names.insert(entry.path().filename());
+    return names;
+  }
+  TemporaryDirectory folder_;
+};
+
+TEST_F(Sweep, TrainsWhatOneWouldHaveTyped) {
+  const Outcome outcome = go({"--seeds", "3,4", "--sweep", "lr=0.05,0.1", "--momentum", "0.5"});
+  ASSERT_TRUE(succeeds(outcome));
+  EXPECT_TRUE(holds(outcome.out, {"sweep     lr: 0.05, 0.1\n", "seeds     3, 4\n", "4/4  ",
+                                  "lr 0.05, seed 3: test accuracy ", "setting", "deviation"}));
+  ASSERT_TRUE(succeeds(ringlet(
+      quick_train({"--seed", "4", "--lr", "0.1", "--momentum", "0.5", "--out", out("alone")}))));
+  EXPECT_EQ(model("lr=0.1,seed=4"), read_file(out("alone") + "/model.safetensors"));
+  EXPECT_NE(model("lr=0.1,seed=3"), model("lr=0.1,seed=4"));
+  EXPECT_NE(model("lr=0.05,seed=4"), model("lr=0.1,seed=4"));
+  EXPECT_TRUE(holds(read_file(out() + "/lr=0.1,seed=4.txt"), {"epoch", "test accuracy"}));
+  EXPECT_TRUE(holds(read_file(out() + "/sweep.html"), {"<!doctype html>", "lr 0.1"}));
+}
+
+TEST_F(Sweep, RecordsWhatCameOfEachRun) {
+  ASSERT_TRUE(succeeds(go({"--seeds", "1..3"})));
+  const json all = record();
+  ASSERT_EQ(all["runs"].size(), 3U);
+  double sum = 0;
+  for (const json& run : all["runs"]) {
+    EXPECT_EQ(run["status"], "done");
+    EXPECT_EQ(run["epochs"], 1);
+    sum += run["test_accuracy"].get<double>();
+  }
+  ASSERT_EQ(all["settings"].size(), 1U);
+  EXPECT_NEAR(all["settings"][0]["mean"].get<double>(), sum / 3, 1e-12);
+  EXPECT_EQ(all["settings"][0]["by_seed"].size(), 3U);
+}
+
+TEST_F(Sweep, TurnsSwitchesOnAndOff) {
+  // A model that has Nesterov's momentum unless it is told otherwise.
+  ASSERT_TRUE(succeeds(go({"--sweep", "nesterov=true,false", "--momentum", "0.9"})));
+  EXPECT_TRUE(holds(read_file(out() + "/nesterov=true,seed=1/config.toml"), {"\nnesterov = true"}));
+  EXPECT_TRUE(
+      holds(read_file(out() + "/nesterov=false,seed=1/config.toml"), {"\nnesterov = false"}));
+}
+
+TEST_F(Sweep, RunsSeveralAtOnceWithTheSameBytes) {
+  ASSERT_TRUE(succeeds(go({"--seeds", "1,2,3"})));
+  std::map<std::string, std::string> one_by_one;
+  for (const char* run : {"seed=1", "seed=2", "seed=3"}) one_by_one[run] = model(run);
+  ASSERT_TRUE(succeeds(go({"--seeds", "1,2,3", "--runs-at-once", "3", "--force"})));
+  for (const auto& [run, bytes] : one_by_one) EXPECT_EQ(model(run), bytes) << run;
+}
+
+TEST_F(Sweep, GoesOnWithMoreSeeds) {
+  ASSERT_TRUE(succeeds(go({"--seeds", "1,2"})));
+  const auto before = fs::last_write_time(out() + "/seed=1/model.safetensors");
+  const Outcome outcome = go({"--seeds", "1,2,3", "--resume", "auto"});
+  ASSERT_TRUE(succeeds(outcome));
+  EXPECT_TRUE(holds(outcome.out, {"3/3  seed 3: "}));
+  EXPECT_EQ(outcome.out.find("seed 1: "), std::string::npos);
+  EXPECT_EQ(fs::last_write_time(out() + "/seed=1/model.safetensors"), before);
+  EXPECT_EQ(record()["settings"][0]["runs"], 3);
+}
+
+TEST_F(Sweep, IsStoppedAndGoesOn) {
+  const Arguments flags =
+      quick_train({"--out", out(), "--seeds", "1,2", "--epochs", "40", "--lr", "0.001"});
+  Program program(flags);
+  const std::string metrics = out() + "/seed=1/metrics.jsonl";
+  ASSERT_TRUE(program.wait_until([&](const std::string&) {
+    std::error_code none;
+    return fs::exists(metrics, none) && fs::file_size(metrics, none) > 0;
+  }));
+  program.send(SIGINT);
+  const Outcome stopped = program.wait();
+  EXPECT_EQ(stopped.code, 128 + SIGINT);
+  EXPECT_EQ(stopped.err, "");
+  EXPECT_TRUE(holds(stopped.out, {"1/2  seed 1: stopped", "2 of 2 runs are left to do",
+                                  "--resume auto goes on"}));
+  const Outcome outcome = ringlet(flags + Arguments{"--resume", "auto"});
+  ASSERT_TRUE(succeeds(outcome));
+  EXPECT_TRUE(holds(read_file(out() + "/seed=1.txt"), {"resumed   after step "}));
+  ASSERT_TRUE(succeeds(ringlet(
+      quick_train({"--out", out("whole"), "--epochs", "40", "--lr", "0.001", "--seed", "1"}))));
+  EXPECT_EQ(model("seed=1"), read_file(out("whole") + "/model.safetensors"));
+}
+
+TEST_F(Sweep, EndsItsRunsWhenItIsKilled) {
+  Program program(quick_train({"--out", out(), "--seeds", "1", "--epochs", "100000"}));
+  const std::string metrics = out() + "/seed=1/metrics.jsonl";
+  ASSERT_TRUE(program.wait_until([&](const std::string&) { return fs::exists(metrics); }));
+  const std::vector<pid_t> children = children_of(program.pid());
+  ASSERT_EQ(children.size(), 1U);
+  program.send(SIGKILL);
+  EXPECT_EQ(program.wait().signal, SIGKILL);
+  for (int i = 0; i < 100 && ::kill(children.front(), 0) == 0; ++i) ::usleep(50'000);
+  EXPECT_NE(::kill(children.front(), 0), 0);
+}
+
+TEST_F(Sweep, TellsOfRunsThatFailAndDoesTheOthers) {
+  const Outcome outcome = go({"--sweep", "optimizer=sgd,adamw", "--beta1", "0.8"});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_TRUE(holds(outcome.out, {"1/2  optimizer sgd, seed 1: failed: --beta1",
+                                  "2/2  optimizer adamw, seed 1: test accuracy",
+                                  "optimizer sgd, seed 1 failed with code 2: --beta1"}));
+  EXPECT_EQ(record()["runs"][0]["status"], "failed");
+  EXPECT_EQ(record()["runs"][1]["status"], "done");
+}
+
+TEST_F(Sweep, RefusesWrongFlagsBeforeItWritesAnything) {
+  struct {
+    Arguments flags;
+    std::string part;
+  } const cases[] = {
+      {{"--sweep", "lrr=0.1,0.2"}, "has no flag --lrr; did you mean lr?"},
+      {{"--sweep", "lr=0.1,nan"}, "lr nan: --lr: 'nan' is not a number"},
+      {{"--sweep", "lr=0.1,0.2", "--lr", "0.3"}, "--lr is given and swept; leave one out"},
+      {{"--sweep", "out=a,b"}, "--out cannot differ between the runs of a sweep"},
+      {{"--sweep", "seed=1,2"}, "write --seeds 1,2,3"},
+      {{"--sweep", "nesterov=1,2"}, "sweep nesterov=true,false"},
+      {{"--seeds", "1", "--metrics", "x"}, "--metrics cannot be combined with --seeds"},
+      {{"--seeds", "1", "--resume", "x"}, "no other run can be resumed by a sweep"},
+      {{"--seeds", "1", "--processes"}, "--processes needs a number beside"},
+      {{"--seeds", "1..1000000"}, "these are more than 1000 runs"},
+      {{"--runs-at-once", "2"}, "--runs-at-once is for several runs"},
+  };
+  for (const auto& one : cases) EXPECT_TRUE(fails_with(2, go(one.flags), {one.part})) << one.part;
+  EXPECT_TRUE(entries(folder_.path()).empty());
+}
+
+TEST_F(Sweep, ReplacesNothingUnasked) {
+  ASSERT_TRUE(succeeds(go({"--seeds", "1"})));
+  EXPECT_TRUE(fails_with(2, go({"--seeds", "1"}), {"holds a sweep", "--resume auto", "--force"}));
+  EXPECT_TRUE(fails_with(2, go({"--seeds", "1", "--lr", "0.3", "--resume", "auto"}),
+                         {"was of other flags ("}));
+  write_file(fs::path(out()) / "sweep.json", "{}");
+  EXPECT_TRUE(fails_with(1, go({"--seeds", "1", "--resume", "auto"}),
+                         {"sweep.json is not what a sweep writes"}));
+  EXPECT_TRUE(succeeds(go({"--seeds", "1", "--force"})));
+}
+
+}  // namespace
+}  // namespace ringlet::testing
