@@ -115,6 +115,11 @@ RINGLET_HOST_DEVICE constexpr void sgd_step(const SgdRates& rates, float gradien
   value -= rates.learning_rate * (rates.nesterov ? g + rates.momentum * velocity : velocity);
 }
 
+/// An exponential moving average takes up a number; see ema.h.
+RINGLET_HOST_DEVICE constexpr float ema(float share, float value, float mean) {
+  return mean + share * (value - mean);
+}
+
 /// Count, mean and sum of squared deviations, which grow by those of other values (Chan, Golub and
 /// LeVeque).
 struct Moments {

@@ -22,6 +22,7 @@
 #include "kernels/conv2d.h"
 #include "kernels/dropout.h"
 #include "kernels/elementwise.h"
+#include "kernels/ema.h"
 #include "kernels/gather_batch.h"
 #include "kernels/host_copy.h"
 #include "kernels/l2_norm.h"
@@ -107,6 +108,7 @@ RINGLET_ON_EACH_DEVICE(copy_to_host);
 RINGLET_ON_EACH_DEVICE(count_nonfinite);
 RINGLET_ON_EACH_DEVICE(dropout_backward);
 RINGLET_ON_EACH_DEVICE(dropout_forward);
+RINGLET_ON_EACH_DEVICE(ema_update);
 RINGLET_ON_EACH_DEVICE(enqueue_copy_from_host);
 RINGLET_ON_EACH_DEVICE(enqueue_copy_to_host);
 RINGLET_ON_EACH_DEVICE(fill);

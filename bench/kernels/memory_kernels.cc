@@ -9,6 +9,7 @@
 #include "kernels/classify.h"
 #include "kernels/dropout.h"
 #include "kernels/elementwise.h"
+#include "kernels/ema.h"
 #include "kernels/gather_batch.h"
 #include "kernels/host_copy.h"
 #include "kernels/l2_norm.h"
@@ -176,6 +177,7 @@ void add_update(TensorStore& store, List& list, std::int64_t parameters) {
   list.add("sgd, scaled, some decay" + of, [=, &s] {
     sgd_update(s, {5e-4F, true}, rates, value, gradient, velocity, scale, decays);
   });
+  list.add("moving average" + of, [=, &s] { ema_update(s, rates.slice(0, 1), value, velocity); });
   list.add("adamw" + of,
            [=, &s] { adamw_update(s, {}, adam_rates, value, gradient, velocity, squares); });
   list.add("adamw, scaled, some decay" + of, [=, &s] {

@@ -1,4 +1,4 @@
-// The CPU's implementations of kernels/elementwise.h and sgd.h.
+// The CPU's implementations of kernels/elementwise.h, ema.h and sgd.h.
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -6,6 +6,7 @@
 #include "kernels/cpu/decay_loop.h"
 #include "kernels/cpu/loops.h"
 #include "kernels/elements.h"
+#include "kernels/ema.h"
 #include "kernels/sgd.h"
 
 namespace ringlet::impl {
@@ -104,6 +105,15 @@ void tanh_backward(CpuStream& stream, const ConstView& y, const ConstView& dy, f
                    const View& dx) {
   map_gradient(stream, y, dy, beta, dx,
                [](float a, float da) { return element::tanh_gradient(a, da); });
+}
+
+void ema_update(CpuStream& stream, const ConstView& share_view, const ConstView& value,
+                const View& mean, const ConstView& scale) {
+  if (!scale.absent() && *scale.f32() == 0) return;
+  const float share = *share_view.f32();
+  map(
+      stream, mean, [share](float x, float old) { return element::ema(share, x, old); }, value,
+      mean);
 }
 
 void sgd_update(CpuStream& stream, const SgdSpec& spec, const ConstView& rates_view,

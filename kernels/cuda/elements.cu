@@ -9,6 +9,7 @@
 #include "kernels/grid/bias.h"
 #include "kernels/grid/dropout.h"
 #include "kernels/grid/elementwise.h"
+#include "kernels/grid/ema.h"
 #include "kernels/grid/loss_scale.h"
 #include "kernels/grid/prelu.h"
 #include "kernels/grid/row_sample.h"
@@ -151,6 +152,11 @@ void sgd_update(CudaStream& stream, const SgdSpec& spec, const ConstView& rates,
                 const ConstView& gradient, const View& velocity, const ConstView& scale,
                 const ConstView& decays) {
   grid::sgd_update(CudaGrid(stream), spec, rates, value, gradient, velocity, scale, decays);
+}
+
+void ema_update(CudaStream& stream, const ConstView& share, const ConstView& value,
+                const View& mean, const ConstView& scale) {
+  grid::ema_update(CudaGrid(stream), share, value, mean, scale);
 }
 
 void adamw_update(CudaStream& stream, const AdamWSpec& spec, const ConstView& rates,

@@ -17,6 +17,7 @@
 #include "kernels/device.h"
 #include "kernels/dropout.h"
 #include "kernels/elementwise.h"
+#include "kernels/ema.h"
 #include "kernels/gather_batch.h"
 #include "kernels/l2_norm.h"
 #include "kernels/linear.h"
@@ -297,6 +298,10 @@ std::vector<Violation> others() {
          sgd_update(f.stream(), {}, f.f32({2}), f.f32({17}), f.f32({17}), f.f32({17}), {},
                     f.f32({2}));
        }},
+      {"ema_update", "value",
+       [](Fixture& f) { ema_update(f.stream(), f.f32({1}), f.f32({4}), f.f32({5})); }},
+      {"ema_update", "share",
+       [](Fixture& f) { ema_update(f.stream(), f.f32({2}), f.f32({5}), f.f32({5})); }},
       {"adamw_update", "gradient",
        [](Fixture& f) {
          adamw_update(f.stream(), {}, f.f32({4}), f.f32({5}), f.f32({4}), f.f32({5}), f.f32({5}));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels/grid/adamw.h"
+#include "kernels/grid/ema.h"
 #include "kernels/grid/loss_scale.h"
 #include "kernels/grid/running_statistics.h"
 #include "kernels/grid/sgd.h"
@@ -75,6 +76,17 @@ TEST_P(Grid, UpdatesScaleTheGradientAndDecayWhereTheTableSaysSo) {
   EXPECT_LE(error_of(square_view, square), 1e-6);
 }
 
+TEST_P(Grid, Ema) {
+  constexpr std::int64_t kCount = 1003;
+  constexpr float kDecay = 0.75F;
+  const auto start = random_floats(kCount, 1), value = random_floats(kCount, 2);
+  auto mean = to_double(start);
+  reference::ema_update(static_cast<double>(kDecay), to_double(value), mean);
+  const View view = put({kCount}, start), share = put<float>({1}, {1 - kDecay});
+  grid::ema_update(grid_, share, put({kCount}, value), view);
+  EXPECT_LE(error_of(view, mean), 1e-6);
+}
+
 TEST_P(Grid, AScaleOfZeroSkipsAnUpdate) {
   const std::vector<float> start = random_floats(kCountOfSkipped, 1);
   const View zero = put<float>({1}, {0}), broken = filled<float>({kCountOfSkipped}, kNaN);
@@ -82,7 +94,9 @@ TEST_P(Grid, AScaleOfZeroSkipsAnUpdate) {
              b = put({kCountOfSkipped}, start);
   grid::sgd_update(grid_, {}, put<float>({2}, {0.5F, 0.9F}), value, broken, a, zero);
   grid::adamw_update(grid_, {}, put<float>({4}, {0.1F, 0, 0.1F, 1}), value, broken, a, b, zero);
-  for (const View& view : {value, a, b}) EXPECT_EQ(read(view), start);
+  const View mean = put({kCountOfSkipped}, start);
+  grid::ema_update(grid_, put<float>({1}, {0.5F}), broken, mean, zero);
+  for (const View& view : {value, a, b, mean}) EXPECT_EQ(read(view), start);
   const View running = put<float>({2}, {1, 2}), counter = put<std::int32_t>({1}, {3});
   const View targets = put<std::int32_t>({5, 2}, {0, 2, 1, 2, -2, 2, -1, 2, -1, 2});
   const View update = put<float>({5}, {5, 6, 1, 1, 0});

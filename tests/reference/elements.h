@@ -1,5 +1,5 @@
 // The operations that go over elements, said as plainly as possible: those of elementwise.h,
-// normalize.h, dropout.h, sgd.h, adamw.h and l2_norm.h in kernels/. T is float or double.
+// normalize.h, dropout.h, sgd.h, adamw.h, ema.h and l2_norm.h in kernels/. T is float or double.
 #pragma once
 
 #include <cmath>
@@ -107,6 +107,11 @@ void sgd_update(const SgdSpec& spec, T learning_rate, T momentum, std::vector<T>
     velocity[i] = momentum * velocity[i] + g;
     value[i] -= learning_rate * (spec.nesterov ? g + momentum * velocity[i] : velocity[i]);
   }
+}
+
+template <class T>
+void ema_update(T decay, const std::vector<T>& value, std::vector<T>& mean) {
+  for (std::size_t i = 0; i < mean.size(); ++i) mean[i] = decay * mean[i] + (1 - decay) * value[i];
 }
 
 struct AdamWHyper {

@@ -108,6 +108,12 @@ std::vector<Case> cases() {
   all.back().first.recipe.precision = Precision::f16;
   all.back().first.execution.emulate_precision = all.back().second.execution.emulate_precision =
       true;
+  all.push_back({"ema_exact_from_4_to_1", normed(exact_options(4)), normed(exact_options(1))});
+  all.back().first.recipe.ema = 0.7;
+  all.push_back({"ema_stages_from_3_to_1", normed(plain_options(3)), normed(plain_options(1))});
+  all.back().first.recipe.ema = 0.7;
+  all.back().first.recipe.accumulate = 4;
+  all.back().first.execution.stages = "3";
   for (Case& c : all) {
     c.first = with_recipe(c.first);
     c.second = with_recipe(c.second);

@@ -23,13 +23,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-enum class RowsCase { sgd, adamw, sampled };
+enum class RowsCase { sgd, adamw, sampled, averaged };
 
 /// Of these ranks; each writes its own centres where `apart`.
 Trial trial_of(TrainOptions options, RowsCase which, bool apart) {
   Trial made(std::move(options));
   Recipe& recipe = made.options.recipe;
   recipe.optimizer = which == RowsCase::sgd ? "sgd" : "adamw";
+  recipe.ema = which == RowsCase::averaged ? 0.7 : 0;
   recipe.momentum = which == RowsCase::sgd ? 0.9 : 0;
   recipe.nesterov = recipe.nesterov && which == RowsCase::sgd;
   recipe.weight_decay = 0.01;
@@ -54,7 +55,8 @@ std::vector<double> go_on(Trial trial, int ranks, const fs::path& out) {
 }
 
 TEST(RowsApart, GoOnBitForBitOnAnyNumberOfRanksInExactMode) {
-  for (const RowsCase which : {RowsCase::sgd, RowsCase::adamw, RowsCase::sampled}) {
+  for (const RowsCase which :
+       {RowsCase::sgd, RowsCase::adamw, RowsCase::sampled, RowsCase::averaged}) {
     const std::string whole = files_of(trial_of(exact_options(1), which, false));
     for (const int ranks : {1, 2, 8}) {
       for (const bool apart : {true, false}) {

@@ -124,6 +124,13 @@ TEST(StagesRun, ClipsByTheNormOfTheWholeModel) {
   expect_bits_of_one_stage(options, {{"2", 2, kOneByOne}, {"3", 3, kOneByOne}});
 }
 
+TEST(StagesRun, EachStageAveragesItsOwnWeights) {
+  TrainOptions options = with_micro_batches(normed(plain_options(2)), 3);
+  options.recipe.ema = 0.7;  // the stage of the flattening and the product has no buffers
+  expect_bits_of_one_stage(options,
+                           {{"3", 3, kOneByOne}, {"conv1..avgpool,flatten..fc", 2, kGpipe}});
+}
+
 TEST(StagesRun, UpdatesByAdamW) {
   TrainOptions options = with_micro_batches(normed(plain_options(2)), 4);
   options.recipe.optimizer = "adamw";

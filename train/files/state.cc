@@ -42,15 +42,34 @@ std::vector<TensorSpec> model_specs(const nn::Registry& registry) {
   return specs;
 }
 
+/// The part of an arena of buffers that belongs to one of them.
+View part_of(const View& arena, const nn::Parameters& parameters, const nn::StateBuffer& buffer) {
+  const std::int64_t begin = buffer.value.f32() - parameters.buffers().f32();
+  return arena.slice(begin, begin + buffer.shape.count()).reshaped(buffer.shape);
+}
+
+/// Whether tensor `i` of an arena belongs to a parameter of the loss.
+bool is_of_loss(const nn::Registry& registry, const ArenaSpec& arena, std::size_t i) {
+  if (arena.is_of_buffers()) return false;
+  return registry.parameters[arena.is_of_rows() ? static_cast<std::size_t>(arena.rows_of) : i]
+      ->of_loss;
+}
+
 /// The tensors of optimizer.safetensors, arena by arena; `rows_apart`: without those of the loss.
 std::vector<TensorSpec> optimizer_specs(const nn::Registry& registry,
                                         const std::vector<ArenaSpec>& arenas, bool rows_apart) {
   std::vector<TensorSpec> specs;
   for (const ArenaSpec& arena : arenas) {
     const std::string prefix = arenas.size() == 1 ? "" : arena.name + "/";
+    if (arena.is_of_buffers()) {
+      for (const auto* b : registry.buffers) {
+        specs.push_back({prefix + b->name, "F32", extents(b->shape)});
+      }
+      continue;
+    }
     for (const auto* p : registry.parameters) {
       if (rows_apart && p->of_loss) continue;
-      if (arena.rows_of < 0) {
+      if (arena.is_of_parameters()) {
         specs.push_back({prefix + p->name, "F32", extents(p->shape)});
       } else if (arena.rows_of == p->id) {
         specs.push_back({prefix + p->name, "F32", {p->shape[0]}});
@@ -74,7 +93,14 @@ HostState download(Device& device, const nn::Parameters& parameters,
   }
   for (const StateArena& arena : optimizer) {
     HostArena& on_host = state.optimizer.emplace_back(arena, std::vector<std::vector<float>>{});
-    if (arena.rows_of >= 0) {
+    if (arena.is_of_buffers()) {
+      for (const auto* b : parameters.registry().buffers) {
+        on_host.tensors.push_back(
+            nn::to_rows(stream, part_of(arena.numbers.view(), parameters, *b)));
+      }
+      continue;
+    }
+    if (arena.is_of_rows()) {
       auto& numbers = on_host.tensors.emplace_back();
       const bool wanted = is_wanted(all[static_cast<std::size_t>(arena.rows_of)]);
       if (wanted) numbers = nn::to_rows(stream, arena.numbers.view());
@@ -116,7 +142,15 @@ void upload(Device& device, const HostState& state, const nn::Parameters& parame
   }
   for (std::size_t a = 0; a < state.optimizer.size(); ++a) {
     const HostArena& arena = state.optimizer[a];
-    if (arena.rows_of >= 0) {
+    if (arena.is_of_buffers()) {
+      for (std::size_t i = 0; i < arena.tensors.size(); ++i) {
+        if (arena.tensors[i].empty()) continue;
+        copy_from_host(stream, arena.tensors[i].data(),
+                       part_of(optimizer[a].numbers.view(), parameters, *registry.buffers[i]));
+      }
+      continue;
+    }
+    if (arena.is_of_rows()) {
       if (arena.tensors.front().empty()) continue;  // rows apart
       const auto* parameter = registry.parameters[static_cast<std::size_t>(arena.rows_of)];
       nn::from_rows(stream, arena.tensors.front().data() + parameter->rows.begin,
@@ -170,8 +204,7 @@ void save_state(AtomicDirectory& folder, const fs::path& out, const nn::Registry
                                      state.rows_apart.has_value());
   for (const HostArena& arena : state.optimizer) {
     for (std::size_t i = 0; i < arena.tensors.size(); ++i) {
-      const std::size_t id = arena.rows_of < 0 ? i : static_cast<std::size_t>(arena.rows_of);
-      if (state.rows_apart && registry.parameters[id]->of_loss) continue;
+      if (state.rows_apart && is_of_loss(registry, arena, i)) continue;
       tensors.push_back({specs[tensors.size()], arena.tensors[i].data()});
     }
   }
@@ -224,7 +257,7 @@ bool has_rows_apart(const SavedState& saved) {
 RowTensors row_tensors_of(const std::vector<ArenaSpec>& arenas, int parameter) {
   RowTensors tensors{{kWeightTensor}, {}};
   for (const ArenaSpec& arena : arenas) {
-    if (arena.rows_of < 0) tensors.whole.push_back(arena.name);
+    if (arena.is_of_parameters()) tensors.whole.push_back(arena.name);
     if (arena.rows_of == parameter) tensors.one_number.push_back(arena.name);
   }
   return tensors;
@@ -242,10 +275,10 @@ void read_rows(const SavedState& saved, const nn::Registry& registry, HostState&
   files.match(p->shape[0], p->shape[1], names.whole, names.one_number);
   state.values[id] = files.weights();
   for (HostArena& arena : state.optimizer) {
-    if (arena.rows_of >= 0 && arena.rows_of != p->id) continue;
-    auto& numbers = arena.rows_of < 0 ? arena.tensors[id] : arena.tensors.front();
+    if (!arena.is_of_parameters() && arena.rows_of != p->id) continue;
+    auto& numbers = arena.is_of_parameters() ? arena.tensors[id] : arena.tensors.front();
     numbers.resize(
-        static_cast<std::size_t>(files.rows() * (arena.rows_of < 0 ? files.columns() : 1)));
+        static_cast<std::size_t>(files.rows() * (arena.is_of_parameters() ? files.columns() : 1)));
     files.read(arena.name, 0, files.rows(), numbers.data());
   }
 }
@@ -266,12 +299,13 @@ HostState load_state(const SavedState& saved, const nn::Registry& registry,
   file.match(specs);
   auto spec = specs.begin();
   for (const ArenaSpec& arena : arenas) {
-    const std::size_t count = arena.rows_of < 0 ? registry.parameters.size() : 1;
+    const std::size_t count = arena.is_of_buffers()      ? registry.buffers.size()
+                              : arena.is_of_parameters() ? registry.parameters.size()
+                                                         : 1;
     std::vector<std::vector<float>> tensors;
     for (std::size_t i = 0; i < count; ++i) {
       auto& numbers = tensors.emplace_back();
-      const std::size_t id = arena.rows_of < 0 ? i : static_cast<std::size_t>(arena.rows_of);
-      if (apart && registry.parameters[id]->of_loss) continue;
+      if (apart && is_of_loss(registry, arena, i)) continue;
       numbers = floats_of(file, (spec++)->name);
     }
     state.optimizer.emplace_back(arena, std::move(tensors));

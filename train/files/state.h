@@ -10,7 +10,9 @@
 //                             the optimiser keeps of these rows
 //     optimizer.safetensors   the optimiser's state, cut into the parameters: of one arena (SGD's
 //                             velocity) under their names, of several under "ARENA/PARAMETER";
-//                             one of a parameter's rows has a number for each row
+//                             one of a parameter's rows has a number for each row. With --ema the
+//                             model is the average, and what training goes on with lies here, as
+//                             the arenas "trained" and "trained_buffers" (weight_average.h)
 //     state.json              position in the data, recipe, versions, a sum of each file
 //
 // A state knows no number of ranks: the position is a number of optimiser steps, and everything
@@ -33,8 +35,8 @@
 
 namespace ringlet::train {
 
-/// A StateArena in host memory: a tensor for each of the registry's parameters, in their order, or
-/// one for the parameter whose rows it counts.
+/// A StateArena in host memory: a tensor for each of the registry's parameters, or of its buffers,
+/// in their order, or one for the parameter whose rows it counts.
 struct HostArena : ArenaSpec {
   HostArena(const ArenaSpec& spec, std::vector<std::vector<float>> the_tensors)
       : ArenaSpec(spec), tensors(std::move(the_tensors)) {}

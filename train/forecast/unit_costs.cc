@@ -85,7 +85,7 @@ std::int64_t evaluation_bytes(const CutModel& model, const PlannedPart& part) {
 
 std::unique_ptr<Optimizer> optimizer_of(const MakeOptimizer& make, Device& device,
                                         const nn::Parameters& parameters, const Recipe& recipe) {
-  return make ? make(device, parameters, recipe) : make_optimizer(device, parameters, recipe);
+  return make_optimizer(device, parameters, recipe, make);
 }
 
 /// Numbers that the optimiser keeps for each parameter: asked of one for a single weight.
@@ -101,7 +101,7 @@ int numbers_kept(const MakeOptimizer& make, const Recipe& recipe) {
   const nn::Parameters parameters(*device, registry, plan);
   const auto optimizer = optimizer_of(make, *device, parameters, recipe);
   return static_cast<int>(std::ranges::count_if(
-      optimizer->state(), [](const StateArena& arena) { return arena.rows_of < 0; }));
+      optimizer->state(), [](const StateArena& arena) { return arena.is_of_parameters(); }));
 }
 
 /// Its value, gradients and state, and what a step says of running statistics.

@@ -34,7 +34,8 @@ std::string centres_in_words(const nn::Parameters& parameters, std::span<const S
   std::int64_t numbers = centres.shape.count() + centres.gradient().count();
   std::string names = "gradient";
   for (std::size_t i = 0; i < state.size(); ++i) {
-    numbers += state[i].rows_of < 0 ? centres.shape.count() : centres.shape[0];
+    if (state[i].is_of_buffers()) continue;
+    numbers += state[i].is_of_parameters() ? centres.shape.count() : centres.shape[0];
     names += (i + 1 < state.size() ? ", " : " and ") + state[i].name;
   }
   const std::int64_t classes =

@@ -186,8 +186,12 @@ void require_finite(const HostState& state, const nn::Registry& registry, std::i
   require_all(state.values, registry.parameters, "parameter");
   require_all(state.buffers, registry.buffers, "buffer");
   for (const HostArena& arena : state.optimizer) {
-    if (arena.rows_of >= 0) continue;  // counts
-    require_all(arena.tensors, registry.parameters, arena.name + " of");
+    if (arena.is_of_rows()) continue;  // counts
+    if (arena.is_of_buffers()) {
+      require_all(arena.tensors, registry.buffers, arena.name + " of");
+    } else {
+      require_all(arena.tensors, registry.parameters, arena.name + " of");
+    }
   }
 }
 

@@ -39,7 +39,7 @@ std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 /// Of an arena in host memory, the tensor of a parameter.
 template <class Arena>
 auto& tensor_of(Arena& arena, const nn::PlannedParameter& planned) {
-  return arena.rows_of < 0 ? arena.tensors[at(planned.id)] : arena.tensors.front();
+  return arena.is_of_parameters() ? arena.tensors[at(planned.id)] : arena.tensors.front();
 }
 
 namespace fs = std::filesystem;
@@ -73,7 +73,7 @@ ShardedRows::Numbers ShardedRows::numbers_of(const View& arena,
 
 ShardedRows::Numbers ShardedRows::numbers_of(const StateArena& arena,
                                              const nn::PlannedParameter& planned) const {
-  if (arena.rows_of < 0) return numbers_of(arena.numbers.view(), planned);
+  if (arena.is_of_parameters()) return numbers_of(arena.numbers.view(), planned);
   return {planned, arena.rows_of == planned.id ? arena.numbers.view() : View(), 1};
 }
 
@@ -156,7 +156,7 @@ void ShardedRows::hand_out(const HostState* read, std::span<const StateArena> op
     if (read == nullptr) continue;
     has += read->values[at(planned.id)].empty() ? '-' : 'v';
     const bool state = std::ranges::any_of(read->optimizer, [&](const HostArena& arena) {
-      return (arena.rows_of < 0 || arena.rows_of == planned.id) &&
+      return (arena.is_of_parameters() || arena.rows_of == planned.id) &&
              !tensor_of(arena, planned).empty();
     });
     has += state ? 's' : '-';

@@ -24,9 +24,11 @@ std::vector<std::size_t> places_of(const std::vector<Owner*>& part,
   return places;
 }
 
-/// With a tensor for each of `values`, and as long; of one parameter's rows with one.
-HostArena empty_arena(const ArenaSpec& spec, const std::vector<std::vector<float>>& values) {
-  if (spec.rows_of < 0) return {spec, values};
+/// With a tensor for each of the state's values, or of its buffers, and as long; of one parameter's
+/// rows with one.
+HostArena empty_arena(const ArenaSpec& spec, const HostState& state) {
+  if (spec.is_of_parameters()) return {spec, state.values};
+  if (spec.is_of_buffers()) return {spec, state.buffers};
   return {spec, std::vector<std::vector<float>>(1)};
 }
 
@@ -94,14 +96,17 @@ struct StageState::Part {
 
   /// An arena of the whole model as this stage has it; nothing where its rows are another's.
   std::optional<ArenaSpec> own(const ArenaSpec& of_whole) const {
-    if (of_whole.rows_of < 0) return of_whole;
+    if (of_whole.is_of_parameters()) return of_whole;
+    if (of_whole.is_of_buffers()) {
+      return registry.buffers.empty() ? std::nullopt : std::optional(of_whole);
+    }
     const auto at = std::ranges::find(parameters, static_cast<std::size_t>(of_whole.rows_of));
     if (at == parameters.end()) return {};
     return ArenaSpec(of_whole.name, static_cast<int>(at - parameters.begin()));
   }
   /// The other way.
   ArenaSpec whole(const ArenaSpec& own) const {
-    if (own.rows_of < 0) return own;
+    if (!own.is_of_rows()) return own;
     return {own.name, static_cast<int>(parameters.at(static_cast<std::size_t>(own.rows_of)))};
   }
 
@@ -116,7 +121,7 @@ struct StageState::Part {
     for (const auto* b : registry.buffers) state.buffers.push_back(zeros(b));
     state.counters.resize(registry.counters.size());
     for (const HostArena& arena : like.optimizer) {
-      if (const auto spec = own(arena)) state.optimizer.push_back(empty_arena(*spec, state.values));
+      if (const auto spec = own(arena)) state.optimizer.push_back(empty_arena(*spec, state));
     }
     state.loss_scale = like.loss_scale;
     return state;
@@ -134,7 +139,10 @@ struct StageState::Part {
     auto mine = own_state.optimizer.begin();
     for (HostArena& arena : whole.optimizer) {
       if (!own(arena)) continue;
-      go(arena.tensors, (mine++)->tensors, arena.rows_of < 0 ? parameters : kOneTensor);
+      go(arena.tensors, (mine++)->tensors,
+         arena.is_of_parameters() ? parameters
+         : arena.is_of_buffers()  ? buffers
+                                  : kOneTensor);
     }
   }
 
@@ -211,9 +219,11 @@ std::vector<ArenaSpec> StageState::arenas(const Optimizer& optimizer) const {
 
 HostState StageState::collect(TrainStep& step, bool rows_of_loss) {
   HostState whole;
+  whole.values.resize(registry().parameters.size());
+  whole.buffers.resize(registry().buffers.size());
+  whole.counters.resize(registry().counters.size());
   for (const ArenaSpec& arena : arenas(step.optimizer())) {
-    whole.optimizer.push_back(
-        empty_arena(arena, std::vector<std::vector<float>>(registry().parameters.size())));
+    whole.optimizer.push_back(empty_arena(arena, whole));
   }
   HostState own;
   if (ranks_.replica() == 0 || step.is_sharded()) own = step.download_state(rows_of_loss);
@@ -224,9 +234,6 @@ HostState StageState::collect(TrainStep& step, bool rows_of_loss) {
     exchange(0, &floats, comm::kNobody, nullptr);
     return {};
   }
-  whole.values.resize(registry().parameters.size());
-  whole.buffers.resize(registry().buffers.size());
-  whole.counters.resize(registry().counters.size());
   whole.loss_scale = own.loss_scale;
   for (std::size_t from = 0; from < parts_.size(); ++from) {
     if (from > 0) {
@@ -242,7 +249,7 @@ HostState StageState::collect(TrainStep& step, bool rows_of_loss) {
 std::optional<HostState> StageState::hand_out(TrainStep& step, const HostState* read) {
   HostState whole = read != nullptr ? *read : HostState{};
   for (const ArenaSpec& arena : arenas(step.optimizer())) {
-    if (read == nullptr) whole.optimizer.push_back(empty_arena(arena, {}));
+    if (read == nullptr) whole.optimizer.push_back(empty_arena(arena, HostState{}));
   }
   if (ranks_.replica() != 0) return {};
   std::vector<float> floats;

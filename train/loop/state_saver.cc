@@ -69,8 +69,10 @@ void StateSaver::save(TrainStep& step, const Progress& progress, RunReporter& re
   const auto write_state = [&](AtomicDirectory& folder, const HostState& state) {
     write(folder, state, step, progress, reporter);
   };
+  step.swap_average();
   on_rank_0_with_rows(setup_.options.files.out / "state", step, progress, step.optimizer().state(),
                       write_state);
+  step.swap_average();
 }
 
 template <class Write>
@@ -159,7 +161,9 @@ void StateSaver::save_best(TrainStep& step, const Progress& progress) {
     }
     folder.commit();
   };
+  step.swap_average();
   on_rank_0_with_rows(setup_.options.files.out / kBestFolder, step, progress, {}, write_best);
+  step.swap_average();
 }
 
 void StateSaver::bring_best() const {

@@ -262,10 +262,11 @@ void TrainLoop::load_start() {
   });
   if (whole_) read = whole_->hand_out(step_, read ? &*read : nullptr);
   step_.broadcast_state(read ? &*read : nullptr);
-  if (!setup_.resumed) return;
+  if (!setup_.resumed) return step_.begin_average();
   if (step_.is_sharded() && step_.rows()->has_loss() && has_rows_apart(*setup_.resumed)) {
     step_.rows()->read(setup_.resumed->folder / kCentresFolder, step_.optimizer().state());
   }
+  step_.swap_average();  // a state's model is the average
   progress_ = setup_.resumed->progress;
   progress_.unverified = progress_.unverified && !setup_.verification.empty();
 }
@@ -576,9 +577,10 @@ void TrainLoop::check_replicas() {
   communicator_.require_identical(stream, parameters.values().slice(0, replicated),
                                   "parameters" + after);
   for (const StateArena& arena : optimizer().state()) {
-    if (arena.rows_of >= 0) continue;  // rows are on one rank
-    communicator_.require_identical(stream, arena.numbers.view().slice(0, replicated),
-                                    arena.name + after);
+    if (arena.is_of_rows()) continue;  // they are on one rank
+    const View numbers = arena.numbers;
+    communicator_.require_identical(
+        stream, arena.is_of_buffers() ? numbers : numbers.slice(0, replicated), arena.name + after);
   }
   if (const LossScale* scale = step_.loss_scale()) {
     communicator_.require_identical(stream, scale->state(), "loss scale" + after);
@@ -592,7 +594,9 @@ void TrainLoop::check_replicas() {
 /// before the end: the state says then that this is still to be done.
 bool TrainLoop::test(const EndedEpoch& ended) {
   note("evaluation");
+  step_.swap_average();
   const Tested tested = evaluator_.run(setup_.stop_requested);
+  step_.swap_average();
   stop_agreed_ = stop_agreed_ || tested.stop_wished;
   if (tested.failed) {
     save_if_due(true);
@@ -619,7 +623,9 @@ bool TrainLoop::wants_verification() const {
 bool TrainLoop::verify() {
   note("verification");
   const Stopwatch watch;
+  step_.swap_average();
   VerificationOutcome outcome = verifier_.run(progress_.step, setup_.stop_requested);
+  step_.swap_average();
   stop_agreed_ = stop_agreed_ || outcome.stop_wished;
   if (outcome.failed) {
     save_if_due(true);

@@ -165,8 +165,7 @@ void TrainStep::rehearse_update() {
     kept.emplace_back(device_, arena.numbers.shape());
     copy(compute, arena.numbers, kept.back());
   }
-  optimizer_->step(rates);
-  replica_.parameters().commit_running_statistics(compute);  // of layers that did not run
+  apply(rates, {});  // running statistics are those of layers that did not run
   for (std::size_t i = 0; i < kept.size(); ++i) {
     copy(compute, kept[i], optimizer_->state()[i].numbers);
   }
@@ -181,6 +180,9 @@ void TrainStep::begin_with_one_of(std::span<const Rates> rates, std::int64_t wor
     rates_.push_back(optimizer_->rates_of(row));
     rates_.back()[kLossGradientScale] = 1;
     rates_.back()[kEpochs] = static_cast<float>(row.epochs);
+    if (const WeightAverage* average = optimizer_->average()) {
+      rates_.back()[kAverageShare] = static_cast<float>(average->share_of(row.step));
+    }
   }
   const double divisor = world_weight > 0 ? world_weight : static_cast<double>(world_samples);
   inputs_.upload(rates_, skips_, divisor, own_samples, stop_wished);
@@ -325,9 +327,24 @@ void TrainStep::measure_gradient(bool rehearses) {
 
 void TrainStep::update() {
   const PhaseTimer timer(phases_.update, device_.compute().tracer(), "update");
-  optimizer_->step(inputs_.rates());
-  replica_.parameters().commit_running_statistics(
-      device_.compute(), scales_loss() ? ConstView(inputs_.gradient_scale()) : ConstView());
+  apply(inputs_.rates(), scales_loss() ? ConstView(inputs_.gradient_scale()) : ConstView());
+}
+
+/// `scale`: 0 where the step is skipped; absent where none is.
+void TrainStep::apply(const ConstView& rates, const ConstView& scale) {
+  optimizer_->step(rates);
+  replica_.parameters().commit_running_statistics(device_.compute(), scale);
+  if (WeightAverage* average = optimizer_->average()) {
+    average->update(rates.slice(kAverageShare, kAverageShare + 1), scale);
+  }
+}
+
+void TrainStep::begin_average() {
+  if (WeightAverage* average = optimizer_->average()) average->begin();
+}
+
+void TrainStep::swap_average() {
+  if (WeightAverage* average = optimizer_->average()) average->swap();
 }
 
 void TrainStep::send_sums() { sums_.start(device_.compute(), replica_.parameters().statistics()); }
@@ -354,9 +371,11 @@ void TrainStep::broadcast_state(const HostState* read) {
   Stream& stream = device_.communication();
   broadcast_model(device_, communicator_, replica_.parameters());
   for (const StateArena& arena : optimizer_->state()) {
-    if (arena.rows_of >= 0) continue;  // below, with the rows
-    communicator_.broadcast(stream, 0, arena.numbers.view().slice(0, replica_.plan().replicated()),
-                            "optimiser state");
+    if (arena.is_of_rows()) continue;  // below, with the rows
+    const View numbers = arena.numbers;
+    communicator_.broadcast(
+        stream, 0, arena.is_of_buffers() ? numbers : numbers.slice(0, replica_.plan().replicated()),
+        "optimiser state");
   }
   if (scales_loss()) communicator_.broadcast(stream, 0, loss_scale_->state(), "loss scale");
   stream.synchronize();

@@ -145,6 +145,14 @@ class TrainStep {
   void name_passes(const char* activity) { activity_ = activity; }
   void finish_gradients();
   void update();
+
+  // Of --ema (weight_average.h); without it they do nothing.
+
+  /// The average becomes the weights as they are: where a run begins.
+  void begin_average();
+  /// The average goes where the weights are, and back the next time. With no step in flight.
+  void swap_average();
+
   /// add() to update() were captured, and their graph was launched. `is_new`: captured for this
   /// launch.
   void graph_launched(bool is_new) { sync_.graph_launched(is_new); }
@@ -190,6 +198,7 @@ class TrainStep {
 
  private:
   void rehearse_update();
+  void apply(const ConstView& rates, const ConstView& scale);
   void begin_loss_scale();
   void begin_pass(const MicroBatch& micro, std::int64_t samples);
   View sums_of(int shard);

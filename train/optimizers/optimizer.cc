@@ -54,6 +54,7 @@ std::unique_ptr<Optimizer> make_optimizer(Device& device, const nn::Parameters& 
   std::unique_ptr<Optimizer> made = make(device, parameters, recipe);
   require(made != nullptr, "make_optimizer",
           "returned no optimiser; it should return one, and not null");
+  if (recipe.ema > 0) made->keep_average(recipe.ema);
   return made;
 }
 
@@ -71,14 +72,31 @@ const nn::Parameter* sampled_of(const nn::Parameters& parameters) {
 Optimizer::Optimizer(Device& device, const nn::Parameters& parameters,
                      const std::vector<ArenaSpec>& arenas)
     : device_(device), parameters_(parameters) {
-  for (const ArenaSpec& spec : arenas) {
-    std::int64_t count = parameters.plan().elements;
-    if (spec.rows_of >= 0) {
-      count = parameters.registry().parameters[static_cast<std::size_t>(spec.rows_of)]->rows.size();
-    }
-    state_.emplace_back(spec, Tensor(device, {count}));
-    fill(device.compute(), 0, state_.back().numbers);
+  for (const ArenaSpec& spec : arenas) add_arena(spec);
+}
+
+Optimizer::~Optimizer() = default;
+
+void Optimizer::add_arena(const ArenaSpec& spec) {
+  std::int64_t count = parameters_.plan().elements;
+  if (spec.is_of_buffers()) count = parameters_.buffers().count();
+  if (spec.is_of_rows()) {
+    count = parameters_.registry().parameters[static_cast<std::size_t>(spec.rows_of)]->rows.size();
   }
+  state_.emplace_back(spec, Tensor(device_, {count}));
+  fill(device_.compute(), 0, state_.back().numbers);
+}
+
+void Optimizer::keep_average(double decay) {
+  require(average_ == nullptr, "Optimizer::keep_average", "the weights are averaged already");
+  add_arena(WeightAverage::kWeights);
+  const View weights = state_.back().numbers;
+  View buffers;
+  if (!parameters_.registry().buffers.empty()) {
+    add_arena({WeightAverage::kBuffers, ArenaSpec::kBuffers});
+    buffers = state_.back().numbers;
+  }
+  average_ = std::make_unique<WeightAverage>(device_, parameters_, decay, weights, buffers);
 }
 
 ConstView Optimizer::Part::decays_of(const ConstView& table) const {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -13,34 +14,41 @@
 
 #include "kernels/memory.h"
 #include "nn/parameters.h"
+#include "train/optimizers/weight_average.h"
 #include "train/recipe/options.h"
 
 namespace ringlet::train {
 
 /// What is read on the device in one step: learning rate, momentum, the scale of the gradient (1,
 /// or what --clip-norm and --precision f16 make of it), that of parameters of the loss (which no
-/// --clip-norm shortens), from kOwnRates on four numbers that the optimiser wants, and the epochs
-/// before the step, for a loss.
-using StepRates = std::array<float, 9>;
+/// --clip-norm shortens), from kOwnRates on four numbers that the optimiser wants, the epochs
+/// before the step, for a loss, and what --ema's average takes of the new weights.
+using StepRates = std::array<float, 10>;
 inline constexpr std::int64_t kGradientScale = 2, kLossGradientScale = 3, kOwnRates = 4,
-                              kEpochs = 8;
+                              kEpochs = 8, kAverageShare = 9;
 
 /// A part of an optimiser's state.
 struct ArenaSpec {
-  ArenaSpec(std::string the_name, int the_parameter = -1)
-      : name(std::move(the_name)), rows_of(the_parameter) {}
+  static constexpr int kParameters = -1, kBuffers = -2;
+
+  ArenaSpec(std::string the_name, int of = kParameters) : name(std::move(the_name)), rows_of(of) {}
   ArenaSpec(const char* the_name) : name(the_name) {}
 
   std::string name;  ///< such as "velocity"; an optimiser's arenas have different ones
-  /// -1: one number for each of the parameters' numbers; else a Parameter::id: one for each row of
-  /// this parameter alone.
-  int rows_of = -1;
+  /// kParameters: one number for each of the parameters' numbers; kBuffers: one for each of the
+  /// buffers'; else a Parameter::id: one for each row of this parameter alone.
+  int rows_of = kParameters;
+  bool is_of_parameters() const { return rows_of == kParameters; }
+  bool is_of_buffers() const { return rows_of == kBuffers; }
+  bool is_of_rows() const { return rows_of >= 0; }
   bool operator==(const ArenaSpec&) const = default;
 };
 struct StateArena : ArenaSpec {
   StateArena(const ArenaSpec& spec, Tensor the_numbers)
       : ArenaSpec(spec), numbers(std::move(the_numbers)) {}
-  Tensor numbers;  ///< f32 [plan.elements], in the order of the plan; of rows: [those held]
+  /// f32 [plan.elements], in the order of the plan; of buffers as Parameters::buffers(); of rows
+  /// [those held].
+  Tensor numbers;
 };
 
 /// The parameter of which a step has some rows alone; null: there is none.
@@ -48,13 +56,13 @@ const nn::Parameter* sampled_of(const nn::Parameters& parameters);
 
 class Optimizer {
  public:
-  virtual ~Optimizer() = default;
+  virtual ~Optimizer();
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
   /// Updates all parameters with the gradients in arena 0, which are means over the world's
-  /// samples. rates: f32 [9] on the device, what rates_of() gave. Stream-ordered; what changes from
-  /// step to step is read on the device, so that a captured graph can replay it.
+  /// samples. rates: f32 [10] on the device, what rates_of() gave. Stream-ordered; what changes
+  /// from step to step is read on the device, so that a captured graph can replay it.
   virtual void step(ConstView rates) = 0;
 
   /// The numbers of a step; computed on the host before it. A scale of 1 stands where --clip-norm
@@ -75,6 +83,12 @@ class Optimizer {
 
   /// All that the next step depends on, besides parameters, gradients and rates.
   std::span<const StateArena> state() const { return state_; }
+
+  /// Keeps a moving average of the weights in two further arenas of state() from now on
+  /// (weight_average.h). To be called before the first step, and once at most.
+  void keep_average(double decay);
+  /// Null: there is none.
+  WeightAverage* average() { return average_.get(); }
 
  protected:
   /// Allocates the arenas and fills them with zeros. Device and parameters outlive the optimiser.
@@ -124,9 +138,12 @@ class Optimizer {
   View arena(std::size_t index) const { return state_[index].numbers; }
 
  private:
+  void add_arena(const ArenaSpec& spec);
+
   Device& device_;
   const nn::Parameters& parameters_;
   std::vector<StateArena> state_;
+  std::unique_ptr<WeightAverage> average_;
 };
 
 /// An optimiser that recipes can name.

@@ -59,6 +59,7 @@ struct Recipe : RateSpec,
   bool exact = false;
   int shards = 0;  ///< logical shards S; 0: 8 in exact mode, else one a replica
   BatchStatistics batch_norm = BatchStatistics::shard;
+  double ema = 0;      ///< decay of the weights' moving average (train/optimizers/weight_average.h)
   GivenOptions own{};  ///< of a program's own rows, see own_option()
 
   bool operator==(const Recipe&) const = default;

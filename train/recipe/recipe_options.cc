@@ -82,6 +82,12 @@ OptionTable<Recipe> made() {
       {.help = "whose batch gives batch norm its mean and variance: of each replica's share (with "
                "--exact of each shard), or of the whole world",
        .choices = statistics_names}));
+  table.add(
+      option("ema", &Recipe::ema,
+             {.help = "test and keep a moving average of the weights, with this decay a step; "
+                      "0: the weights themselves",
+              .range = from(0).below(1),
+              .value_name = "DECAY"}));
   table.add(verify_options());
   return table;
 }

@@ -100,6 +100,7 @@ std::string rates_in_words(const Recipe& recipe) {
     text += fmt::format(", weight decay {:g}", recipe.weight_decay);
     if (recipe.no_decay != "none") text += " (not of " + recipe.no_decay + ")";
   }
+  if (recipe.ema > 0) text += fmt::format(", weights averaged by {:g}", recipe.ema);
   if (recipe.clip_norm > 0) text += fmt::format(", gradients to norm {:g}", recipe.clip_norm);
   return text + in_words(static_cast<const LossSpec&>(recipe)) +
          in_words(static_cast<const ClassificationSpec&>(recipe));
