@@ -1,12 +1,9 @@
 #include "data/folder_advice.h"
 
 #include <algorithm>
-#include <cctype>
-#include <iterator>
-#include <optional>
 #include <vector>
 
-#include "data/images/image.h"
+#include "data/picture_parts.h"
 
 namespace ringlet::data {
 
@@ -29,23 +26,6 @@ std::vector<std::string> some_names(const fs::path& folder) {
   return names;
 }
 
-bool holds_pictures(const fs::path& folder) {
-  const std::vector<std::string> names = some_names(folder);
-  return std::any_of(names.begin(), names.end(), [](const std::string& name) {
-    return has_image_name(name) || foreign_ending(name);
-  });
-}
-
-/// What a run looks for instead of `name`: "train" for "Train" and "training"; else nothing.
-std::optional<std::string> meant_by(std::string name) {
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  if (name == "train" || name == "training") return "train";
-  if (name == "val" || name == "valid" || name == "validation") return "val";
-  if (name == "test" || name == "testing") return "test";
-  return {};
-}
-
 /// "a", "a and b", "a, b and 5 more"
 std::string listed(const std::vector<std::string>& names) {
   constexpr std::size_t kShown = 3;
@@ -62,42 +42,34 @@ std::string listed(const std::vector<std::string>& names) {
 }  // namespace
 
 std::string folder_advice(const fs::path& directory) {
-  std::vector<std::string> classes, misnamed, renamed, nested;
-  std::error_code error;
-  const std::vector<std::string> names = some_names(directory);
-  const auto is_there = [&](const std::string& name) {
-    return fs::is_directory(directory / name, error);
-  };
-  for (const std::string& name : names) {
-    if (!is_there(name)) continue;
-    const std::optional<std::string> wanted = meant_by(name);
-    if (wanted && *wanted != name && !is_there(*wanted)) {
-      misnamed.push_back(name);
-      renamed.push_back(name + " to " + *wanted);
-    }
-    if (!wanted && holds_pictures(directory / name)) classes.push_back(name);
-    if (!wanted && is_there(name + "/train")) nested.push_back(name);
-  }
   const std::string at = directory.string() + ": ";
-  if (!misnamed.empty()) {
-    return at + "pictures are not looked for in " + listed(misnamed) +
-           "; put them into train/CLASS and val/CLASS (rename " + listed(renamed) + ")";
-  }
-  if (is_there("train")) return {};
-  for (const char* part : {"val", "test"}) {
-    if (!is_there(part)) continue;
-    return at + "there is " + part +
+  std::error_code error;
+  const fs::directory_iterator can_be_listed(directory, error);
+  if (error) return at + "cannot be listed: " + error.message() + "; check its permissions";
+  const std::vector<std::string> parts = names_of_parts(directory);
+  if (!parts.empty()) {
+    return at + "there is " + parts.front() +
            ", but no train with the pictures to train on; put them into train/CLASS";
   }
-  if (!nested.empty()) return at + "name the folder in it that holds train: " + listed(nested);
-  if (!classes.empty()) {
-    return at + "there are pictures in " + listed(classes) +
-           ", but no train; put them into train/CLASS, and some of each class into val/CLASS";
+  std::vector<std::string> nested, deeper;
+  for (const std::string& name : some_names(directory)) {
+    if (!fs::is_directory(directory / name, error)) continue;
+    if (has_image_folders(directory / name)) nested.push_back(name);
+    for (const std::string& below : some_names(directory / name)) {
+      const fs::path folder = directory / name / below;
+      if (fs::is_directory(folder, error) && has_image_folders(folder)) {
+        deeper.push_back(name + "/" + below);
+      }
+    }
+  }
+  if (nested.empty()) nested = deeper;
+  if (!nested.empty()) {
+    return at +
+           "name the folder in it that holds train, or a folder for each class: " + listed(nested);
   }
   if (!holds_pictures(directory)) return {};
   return at +
-         "there are pictures, but no train; put those of each class into train/CLASS, and some "
-         "into val/CLASS";
+         "there are pictures, but no folders; put those of each class into a folder of its own";
 }
 
 }  // namespace ringlet::data

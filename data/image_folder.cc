@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <sstream>
 #include <utility>
 
 #include "base/data_error.h"
@@ -12,6 +13,7 @@
 #include "data/in_parallel.h"
 #include "data/picture_dataset.h"
 #include "data/picture_list.h"
+#include "data/picture_split.h"
 #include "data/unseen_targets.h"
 
 namespace ringlet::data {
@@ -28,8 +30,10 @@ std::vector<std::int32_t> labels_of(const std::vector<PictureFile>& files) {
 
 class PictureFolder final : public PictureDataset {
  public:
-  PictureFolder(const fs::path& folder, PictureList list, const ImageFolderOptions& options)
-      : PictureDataset(folder.string(), std::move(list.classes), labels_of(list.files), options),
+  PictureFolder(const fs::path& folder, PictureList list, const ImageFolderOptions& options,
+                const std::string& part = "")
+      : PictureDataset(folder.string() + part, std::move(list.classes), labels_of(list.files),
+                       options),
         folder_(folder),
         files_(std::move(list.files)) {}
 
@@ -146,61 +150,130 @@ PictureList list_split(const fs::path& folder, bool skip_broken, const StopReque
   return list;
 }
 
-/// The folder that the model is tested on.
-fs::path test_folder(const fs::path& directory, std::vector<std::string>& notes) {
-  std::error_code error;
-  const bool val = fs::is_directory(directory / "val", error);
-  const bool test = fs::is_directory(directory / "test", error);
-  if (!val && !test) {
-    const std::string advice = folder_advice(directory);
-    if (!advice.empty()) throw DataError(advice);
-    throw DataError(directory.string() +
-                    ": there is train, but neither val nor test; put some pictures of each class "
-                    "into val/CLASS to test on");
+std::vector<fs::path> paths_of(const fs::path& folder, const PictureList& list) {
+  std::vector<fs::path> paths;
+  for (const PictureFile& file : list.files) paths.push_back(folder / file.path);
+  return paths;
+}
+
+/// Without those of which `is_out` says so.
+template <class IsOut>
+PictureList without(const PictureList& list, IsOut is_out) {
+  PictureList rest;
+  rest.classes = list.classes;
+  for (std::size_t i = 0; i < list.files.size(); ++i) {
+    if (!is_out(i)) rest.files.push_back(list.files[i]);
   }
-  if (val && test) notes.push_back(directory.string() + ": tests on val; test is not looked at");
-  return directory / (val ? "val" : "test");
+  return rest;
+}
+
+PictureList those(const PictureList& list, const std::vector<std::int64_t>& indices) {
+  PictureList some;
+  some.classes = list.classes;
+  for (const std::int64_t i : indices)
+    some.files.push_back(list.files[static_cast<std::size_t>(i)]);
+  return some;
+}
+
+/// "0.2": a share as it is given.
+std::string as_given(double share) {
+  std::ostringstream text;
+  text << share;
+  return text.str();
+}
+
+ImageFolderOptions for_test(ImageFolderOptions options) {
+  options.crop_from = 0;
+  return options;
+}
+
+/// Both halves are of one folder.
+void take_halves(const fs::path& folder, PictureList train, PictureList test,
+                 const ImageFolderOptions& options, Splits& splits) {
+  splits.train =
+      std::make_shared<const PictureFolder>(folder, std::move(train), options, " (to train on)");
+  splits.test = std::make_shared<const PictureFolder>(folder, std::move(test), for_test(options),
+                                                      " (to test on)");
+}
+
+/// Who only tests, and with a model that was trained on other pictures, tests on all.
+Splits load_to_test(const fs::path& folder, const ImageFolderOptions& options, Splits splits) {
+  PictureList list = list_split(folder, options.skip_broken, options.stop_requested, splits.notes);
+  require_pictures(folder, list, options.allow_unseen_targets);
+  splits.notes.push_back(folder.string() + ": there is no part to test on, so the test is on all " +
+                         std::to_string(list.files.size()) + " pictures");
+  take_halves(folder, list, list, options, splits);
+  return splits;
+}
+
+Splits load_to_split(const fs::path& folder, const ImageFolderOptions& options, Splits splits) {
+  PictureList list = list_split(folder, false, options.stop_requested, splits.notes);
+  require_pictures(folder, list, options.allow_unseen_targets);
+  if (list.classes.size() == 1) {
+    throw DataError(folder.string() + ": all pictures are in one folder, " + list.classes[0] +
+                    ", and so of one class; put the pictures of each class into a folder of its "
+                    "own");
+  }
+  std::vector<PicturePrint> prints = print_pictures(paths_of(folder, list), options.stop_requested);
+  if (options.skip_broken) {
+    std::vector<std::string> defects;
+    for (const PicturePrint& print : prints) defects.push_back(print.defect);
+    list = without(list, [&](std::size_t i) { return !defects[i].empty(); });
+    std::erase_if(prints, [](const PicturePrint& print) { return !print.defect.empty(); });
+    note_left_out(folder.string(), defects, splits.notes);
+    require_pictures(folder, list, options.allow_unseen_targets);
+  }
+  const double share = options.split > 0 ? options.split : kUsualSplit;
+  const PictureSplit split = split_pictures(folder.string(), list.classes, labels_of(list.files),
+                                            prints, share, options.allow_unseen_targets);
+  splits.notes.push_back(
+      folder.string() + ": there is no part to test on, so " + std::to_string(split.test.size()) +
+      " of " + std::to_string(list.files.size()) + " pictures are tested on, and not trained on " +
+      "(--split " + as_given(share) + ")" +
+      (split.kept_together == 0 ? ""
+                                : "; " + std::to_string(split.kept_together) +
+                                      " that are like another one lie on its side"));
+  take_halves(folder, those(list, split.train), those(list, split.test), options, splits);
+  return splits;
+}
+
+Splits load_parts(const PictureParts& parts, const ImageFolderOptions& options, Splits splits) {
+  PictureList to_train = list_split(parts.train, options.skip_broken && !options.only_test,
+                                    options.stop_requested, splits.notes);
+  require_pictures(parts.train, to_train, options.allow_unseen_targets);
+  PictureList to_test =
+      list_split(parts.test, options.skip_broken, options.stop_requested, splits.notes);
+  renumber(parts.test, to_train.classes, to_test);
+  require_pictures(parts.test, to_test, options.allow_unseen_targets);
+  splits.train = std::make_shared<const PictureFolder>(parts.train, std::move(to_train), options);
+  splits.test =
+      std::make_shared<const PictureFolder>(parts.test, std::move(to_test), for_test(options));
+  return splits;
 }
 
 }  // namespace
 
-bool has_image_folders(const fs::path& directory) {
-  std::error_code error;
-  return fs::is_directory(directory / "train", error);
+bool splits_pictures(const fs::path& directory) {
+  const PictureParts parts = find_parts(directory);
+  return !parts.train.empty() && parts.test.empty();
 }
 
 Splits load_image_folder(const fs::path& directory, const ImageFolderOptions& options) {
-  Splits splits;
-  const fs::path train = directory / "train", test = test_folder(directory, splits.notes);
-  PictureList to_train = list_split(train, options.skip_broken && !options.only_test,
-                                    options.stop_requested, splits.notes);
-  require_pictures(train, to_train, options.allow_unseen_targets);
-  PictureList to_test = list_split(test, options.skip_broken, options.stop_requested, splits.notes);
-  renumber(test, to_train.classes, to_test);
-  require_pictures(test, to_test, options.allow_unseen_targets);
-  splits.train = std::make_shared<const PictureFolder>(train, std::move(to_train), options);
-  ImageFolderOptions of_test = options;
-  of_test.crop_from = 0;
-  splits.test = std::make_shared<const PictureFolder>(test, std::move(to_test), of_test);
-  return splits;
-}
-
-bool has_identity_folders(const fs::path& directory) {
-  std::error_code error;
-  if (!fs::is_directory(directory, error)) return false;
-  for (const char* part : {"train", "val", "test"}) {
-    if (fs::exists(directory / part, error)) return false;
+  const PictureParts parts = find_parts(directory);
+  if (parts.train.empty()) throw DataError(folder_advice(directory));
+  Splits splits{.train = nullptr, .test = nullptr, .notes = parts.notes};
+  if (parts.test.empty()) {
+    const bool all = options.only_test && options.split == 0;
+    return all ? load_to_test(parts.train, options, std::move(splits))
+               : load_to_split(parts.train, options, std::move(splits));
   }
-  for (fs::directory_iterator entry(directory, error), end; !error && entry != end;
-       entry.increment(error)) {
-    std::error_code unlisted;
-    if (entry->path().filename().string().starts_with('.')) continue;
-    for (fs::directory_iterator file(entry->path(), unlisted); !unlisted && file != end;
-         file.increment(unlisted)) {
-      if (has_image_name(file->path())) return true;
-    }
+  if (options.split > 0) {
+    throw DataError(directory.string() +
+                    ": --split is for a folder without pictures to test on, "
+                    "and there is " +
+                    parts.test.filename().string() + "; leave it out");
   }
-  return false;
+  return load_parts(parts, options, std::move(splits));
 }
 
 Splits load_identity_folder(const fs::path& directory, const ImageFolderOptions& options) {
@@ -215,10 +288,9 @@ Splits load_identity_folder(const fs::path& directory, const ImageFolderOptions&
   }
   splits.notes.push_back(note_on_test_sample(directory.string(), std::ssize(some.files),
                                              "train and val, but folders of identities"));
-  ImageFolderOptions of_test = options;
-  of_test.crop_from = 0;
   splits.train = std::make_shared<const PictureFolder>(directory, std::move(list), options);
-  splits.test = std::make_shared<const PictureFolder>(directory, std::move(some), of_test);
+  splits.test =
+      std::make_shared<const PictureFolder>(directory, std::move(some), for_test(options));
   return splits;
 }
 

@@ -1,8 +1,11 @@
 // A folder of pictures, a folder for each class:
 //
 //   DIR/train/CLASS/*       and DIR/val/CLASS/* or DIR/test/CLASS/*; of both, val
+//   DIR/train/CLASS/*       alone, or
+//   DIR/CLASS/*             which are split (data/picture_split.h)
 //
-// as torchvision's ImageFolder has them. Classes are numbered by name, pictures by folder and name,
+// as torchvision's ImageFolder has them. data/picture_parts.h says which folder is which part.
+// Classes are numbered by name, pictures by folder and name,
 // both by code point. Folders below a class's are its own; symbolic links are followed. What is
 // hidden (".DS_Store"), and what has no picture's name, is passed over, and named in Splits::notes.
 //
@@ -15,6 +18,8 @@
 #include <filesystem>
 
 #include "data/dataset.h"
+#include "data/picture_parts.h"
+#include "data/picture_spec.h"
 
 namespace ringlet::data {
 
@@ -25,22 +30,21 @@ struct ImageFolderOptions {
   /// Training pictures whose shorter side has more pixels are made smaller, so that it has these,
   /// before random-resized-crop cuts from them; a cache can hold them then. 0: cut from the whole.
   int crop_from = 0;
+  /// The share that is tested on where nothing else is there to test on; 0: kUsualSplit, but under
+  /// only_test all. Refused where there is something.
+  double split = 0;
   bool skip_broken = false;  ///< decode all at the start, and leave out those that cannot be
   bool only_test = false;    ///< nobody reads the training pictures: skip_broken passes them over
   StopRequest stop_requested{};  ///< see DatasetInfo
 };
 
-/// Whether `directory` has a folder called train.
-bool has_image_folders(const std::filesystem::path& directory);
+/// Whether load_image_folder() splits the pictures of `directory`.
+bool splits_pictures(const std::filesystem::path& directory);
 
-/// Throws DataError: no val and no test, no class, a class without a picture, a class of val that
-/// train does not have, what cannot be listed.
+/// Throws DataError: no class, a class without a picture, a class of val that train does not have,
+/// one that cannot be split, what cannot be listed.
 Splits load_image_folder(const std::filesystem::path& directory,
                          const ImageFolderOptions& options = {});
-
-/// Whether `directory` holds folders with pictures, and no train, val or test: a folder of
-/// identities, DIR/IDENTITY/*.
-bool has_identity_folders(const std::filesystem::path& directory);
 
 /// All of a folder of identities to train on, and some of that as the test, which a note says: for
 /// who measures on pairs of others. Throws DataError as above.

@@ -83,6 +83,11 @@ bool is_picture_folder(const std::string& name) {
   return is_record_file(name) || (!has_idx_files(name) && has_image_folders(name));
 }
 
+bool is_split(const std::string& name) {
+  return find_dataset(name) == nullptr && !is_record_file(name) && is_picture_folder(name) &&
+         splits_pictures(name);
+}
+
 bool takes_image_size(const std::string& name) {
   const NamedDataset* named = find_dataset(name);
   return named != nullptr ? named->name == kSyntheticFacesName : is_picture_folder(name);
@@ -97,6 +102,7 @@ ImageFolderOptions picture_options(const OpenOptions& options, int usual) {
           .exif = options.pictures.exif,
           .allow_unseen_targets = options.allow_unseen_targets,
           .crop_from = options.pictures.crop_from,
+          .split = options.pictures.split,
           .skip_broken = options.skip_broken,
           .only_test = options.only_test,
           .stop_requested = options.stop_requested};
@@ -115,12 +121,15 @@ Splits open_dataset(const std::string& name, const OpenOptions& options,
     }
     return dataset->open(with_parameter);
   }
+  if (is_record_file(name) && options.pictures.split > 0) {
+    throw DataError(name +
+                    ": --split is for a folder of pictures, and this is a .rec; leave it out");
+  }
   if (is_record_file(name)) return load_records(name, picture_options(options, 0));
   if (is_picture_folder(name)) {
-    return load_image_folder(name, picture_options(options, kUsualImageSize));
-  }
-  if (options.train_alone && !has_idx_files(name) && has_identity_folders(name)) {
-    return load_identity_folder(name, picture_options(options, kUsualImageSize));
+    const ImageFolderOptions pictures = picture_options(options, kUsualImageSize);
+    const bool identities = options.train_alone && pictures.split == 0 && has_class_folders(name);
+    return identities ? load_identity_folder(name, pictures) : load_image_folder(name, pictures);
   }
   if (is_dataset(name, known)) {
     if (all_idx_files(name).empty()) {
@@ -131,8 +140,9 @@ Splits open_dataset(const std::string& name, const OpenOptions& options,
   }
   std::string names;
   for (const std::string& one : dataset_names(known)) names += (names.empty() ? "" : ", ") + one;
-  throw DataError("--data " + name + ": not a data set: expected " + names +
-                  " or a directory of IDX files or of pictures (train/CLASS/*), or a .rec");
+  throw DataError(
+      "--data " + name + ": not a data set: expected " + names +
+      " or a directory of IDX files or of pictures (CLASS/*, or train/CLASS/*), or a .rec");
 }
 
 }  // namespace ringlet::data

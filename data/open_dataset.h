@@ -64,10 +64,13 @@ bool is_dataset(const std::string& name, const std::vector<NamedDataset>& known 
 
 /// What --data takes besides names.
 inline constexpr const char* kDataFolder =
-    "a folder of IDX files or of pictures (train/CLASS/*), or a .rec of pictures";
+    "a folder of IDX files or of pictures (CLASS/*, or train/CLASS/*), or a .rec of pictures";
 
 /// Whether `name` is such a folder of pictures, or a .rec of them.
 bool is_picture_folder(const std::string& name);
+
+/// Whether `name` is a folder of pictures without a part to test on, so that it is split.
+bool is_split(const std::string& name);
 
 /// Whether its pictures are made of the size that PictureSpec::image_size says, where it says one.
 bool takes_image_size(const std::string& name);

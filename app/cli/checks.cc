@@ -37,7 +37,7 @@ CLI::Validator whole_number(std::int64_t min, std::int64_t max) {
 }
 
 CLI::Validator number_of(train::OptionRow row) {
-  if (row.open_at_zero) row.range.min = 1;
+  if (row.open_at_zero && row.type == 1) row.range.min = 1;
   return CLI::Validator(
       [row](std::string& text) -> std::string {
         const auto value = row.parse(text);

@@ -41,7 +41,6 @@ void require_for_data(const std::string& flag, const std::string& data) {
 void require_for_photographs(const RawFlags& flags, const train::TrainOptions& options) {
   const std::string& data = options.recipe.data;
   if (data::is_picture_folder(data)) return;
-  if (!options.recipe.verify.empty() && data::has_identity_folders(data)) return;
   const auto refuse = [&](bool given, const std::string& flag) {
     if (!given) return;
     throw UsageError(fmt::format(

@@ -207,8 +207,9 @@ RawFlags with_data_of(const RawFlags& flags, const Checkpoint& checkpoint) {
   if (data::takes_image_size(of_flags)) {
     changed.recipe["image_size"] = std::int64_t{checkpoint.info->height};
   }
-  if (data::is_picture_folder(of_flags)) {
+  if (data::is_picture_folder(of_flags)) {  // 0: the model's data were not split
     changed.recipe["exif"] = checkpoint.info->exif;
+    if (data::is_split(of_flags)) changed.recipe["split"] = checkpoint.info->split;
     changed.options.skip_broken |= checkpoint.info->skip_broken;
   }
   const std::string& data = checkpoint.info->data;

@@ -16,6 +16,7 @@
 #include "app/cli/config.h"
 #include "app/cli/count_line.h"
 #include "app/cli/error_exit.h"
+#include "app/cli/fit_pictures.h"
 #include "app/cli/flags.h"
 #include "app/cli/help.h"
 #include "app/cli/outputs.h"
@@ -156,7 +157,7 @@ int stop_signal(comm::Group& group) {
 /// The options of a run: of a new one, or of one that goes on with a former run's recipe.
 train::TrainOptions options_of(const RawFlags& flags, const std::optional<FormerRun>& former) {
   if (!former) {
-    train::TrainOptions options = resolve(flags);
+    train::TrainOptions options = resolve(fit_to_pictures(flags));
     options.files.resume.clear();  // --resume auto has found nothing
     return options;
   }

@@ -50,11 +50,10 @@ data::Splits data_of(const RunFolder& run, const std::string& data_dir, const St
                             .train_alone = run.recipe && !run.recipe->verify.empty(),
                             .stop_requested = stop};
   const auto model = run.weights ? train::read_model_info(*run.weights) : std::nullopt;
-  const bool has_pictures =
-      data::is_picture_folder(name) || (options.train_alone && data::has_identity_folders(name));
-  if (model && has_pictures) {
+  if (model && data::is_picture_folder(name)) {
     options.pictures.image_size = model->height;
     options.pictures.exif = model->exif;
+    options.pictures.split = model->split;
     options.skip_broken = model->skip_broken;
     if (run.recipe) options.pictures.crop_from = run.recipe->crop_from;
   }

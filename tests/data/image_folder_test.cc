@@ -148,7 +148,6 @@ TEST_F(ImageFolder, RefusesAFolderThatLacksAPart) {
   put("test/violet/0.png", as_png(gradient_image(9, 9, 3)));
   EXPECT_TRUE(says(error(), {"test: the class violet", "not among the training images"}));
   fs::remove_all(root_ / "test");
-  EXPECT_TRUE(says(error(), {"neither val nor test"}));
   fs::create_directory(root_ / "test");
   EXPECT_TRUE(says(error(), {"test: there is no picture", "blue"}));
 }
@@ -307,15 +306,16 @@ TEST_F(ImageFolder, IsWhatDataNamesUnlessThereAreIdxFiles) {
   EXPECT_TRUE(is_picture_folder(root_.string()));
   EXPECT_EQ(open_dataset(root_.string(), {.pictures = {.image_size = 8}}).train->width(), 8);
   EXPECT_EQ(open_dataset(root_.string()).train->width(), 224);
-  EXPECT_FALSE(is_picture_folder((root_ / "train").string()));
+  EXPECT_TRUE(is_picture_folder((root_ / "train").string()));
+  EXPECT_FALSE(is_picture_folder((root_ / "train/blue").string()));
 }
 
 TEST_F(ImageFolder, MayHaveIdentitiesAloneWhereThatIsAsked) {
   const std::string identities = (root_ / "train").string();
-  EXPECT_TRUE(has_identity_folders(identities));
-  EXPECT_FALSE(has_identity_folders(root_));
-  EXPECT_FALSE(has_identity_folders(root_ / "train/blue"));
-  EXPECT_TRUE(says(message_of<DataError>([&] { open_dataset(identities); }), {"no train"}));
+  EXPECT_TRUE(has_class_folders(identities));
+  EXPECT_FALSE(has_class_folders(root_));
+  EXPECT_FALSE(has_class_folders(root_ / "train/blue"));
+  EXPECT_EQ(open_dataset(identities).test->size(), 3) << "else they are classes, and split";
   put("train/violet/only.png", as_png(gradient_image(9, 9, 3)));
   const Splits splits = open_dataset(identities, {.train_alone = true});
   EXPECT_EQ(splits.train->size(), 16);
@@ -338,18 +338,6 @@ class FolderOfPictures : public ImageFolder {
   void rename(const char* from, const char* to) const { fs::rename(root_ / from, root_ / to); }
 };
 
-TEST_F(FolderOfPictures, WhoseNamesAreWrittenOtherwiseIsTold) {
-  rename("test", "Val");
-  EXPECT_TRUE(
-      says(advice(), {"not looked for in Val;", "put them into train/CLASS", "rename Val to val"}));
-  rename("train", "Train");
-  EXPECT_TRUE(says(advice(), {root_.string() + ": ", "in Train and Val;",
-                              "rename Train to train and Val to val"}));
-  rename("Train", "training");
-  rename("Val", "val");
-  EXPECT_TRUE(says(advice(), {"in training;", "rename training to train)"}));
-}
-
 TEST_F(FolderOfPictures, ThatHasNoneToTrainOnIsTold) {
   fs::remove_all(root_ / "train");
   EXPECT_TRUE(says(advice(), {"there is test, but no train", "put them into train/CLASS"}));
@@ -357,22 +345,18 @@ TEST_F(FolderOfPictures, ThatHasNoneToTrainOnIsTold) {
   EXPECT_TRUE(says(advice(), {"there is val, but no train", "put them into train/CLASS"}));
 }
 
-TEST_F(FolderOfPictures, ByClassOrAllInOneIsTold) {
-  const auto folder = folder_ / "photos";
-  const auto of_photos = [&] {
+TEST_F(FolderOfPictures, AllInOneOrTooDeepIsTold) {
+  const auto of = [](const fs::path& folder) {
     return message_of<DataError>([&] { open_dataset(folder.string()); });
   };
-  fs::rename(root_ / "train", folder);
-  EXPECT_TRUE(says(of_photos(), {"photos: there are pictures in blue, green and red, but no train",
-                                 "put them into train/CLASS", "val/CLASS"}));
-  for (const char* name : {"cat", "dog"}) fs::create_directory(folder / name);
-  write_file(folder / "cat/a.webp", "x");
-  EXPECT_TRUE(says(of_photos(), {"pictures in blue, cat and 2 more"}));
-  const auto flat = folder / "blue";
-  EXPECT_TRUE(says(message_of<DataError>([&] { open_dataset(flat.string()); }),
-                   {"blue: there are pictures, but no train; put those of each class"}));
-  fs::create_directories(folder / "dog/train");
-  EXPECT_TRUE(says(of_photos(), {"name the folder in it that holds train: dog"}));
+  EXPECT_TRUE(says(of(root_ / "train/blue"),
+                   {"blue: there are pictures, but no folders; put those of each class into a "
+                    "folder of its own"}));
+  const fs::path outer = folder_ / "outer";
+  fs::create_directories(outer / "inner/deepest");
+  rename("train", "outer/inner/deepest/photos");
+  EXPECT_TRUE(says(of(outer / "inner"), {"name the folder in it that holds train, or a folder for "
+                                         "each class: deepest/photos"}));
 }
 
 TEST_F(FolderOfPictures, ThatIsNoneIsAskedForIdxFiles) {

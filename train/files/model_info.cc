@@ -59,6 +59,17 @@ class MetadataReader {
     if (values.size() != 1) fail(key, "a finite number");
     return values[0];
   }
+  /// A number above 0 and below 1.
+  double share(const std::string& key) const {
+    const std::string& digits = text(key);
+    double value = 0;
+    const char* end = digits.data() + digits.size();
+    const auto [stopped, error] = std::from_chars(digits.data(), end, value);
+    if (error != std::errc() || stopped != end || !(value > 0 && value < 1)) {
+      fail(key, "a number above 0 and below 1");
+    }
+    return value;
+  }
   data::PerChannel per_channel(const std::string& key, int channels) const {
     std::vector<float> values = numbers(key);
     if (values.size() == 1 || std::ssize(values) == channels) {
@@ -175,6 +186,7 @@ Metadata to_metadata(const ModelInfo& info) {
     metadata["ringlet.samples"] = fmt::format("[{},{}]", info.train_samples, info.test_samples);
   }
   if (info.photographs) metadata["ringlet.photographs"] = info.exif ? kUprightPhotographs : kStored;
+  if (info.split > 0) metadata["ringlet.split"] = fmt::format("{}", info.split);
   if (info.skip_broken) metadata["ringlet.broken"] = kLeftOut;
   if (info.background) metadata["ringlet.background"] = fmt::format("{}", *info.background);
   return metadata;
@@ -213,6 +225,7 @@ std::optional<ModelInfo> parse_model_info(const fs::path& file, const Metadata& 
       reader.fail("ringlet.photographs", "upright or as stored");
     }
   }
+  if (metadata.contains("ringlet.split")) info.split = reader.share("ringlet.split");
   if (metadata.contains("ringlet.broken")) {
     info.skip_broken = reader.text("ringlet.broken") == kLeftOut;
     if (!info.skip_broken) reader.fail("ringlet.broken", kLeftOut);

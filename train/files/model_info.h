@@ -20,6 +20,8 @@
 //   ringlet.background  "0.012"             mean of pixel / 255 along the images' borders, if known
 //   ringlet.broken      "left out"          pictures that cannot be read were left out of the data
 //                                           (--skip-broken); absent: there were to be none
+//   ringlet.split       "0.2"               the share of a folder's pictures that was tested on,
+//                                           not trained on (--split); absent: none were split
 //   ringlet.photographs "upright"           it sees the middle of a photograph, which is turned as
 //                                           Exif says; "as stored": which is not; absent: it sees
 //                                           images as data/images/prepare_image.h makes them
@@ -58,6 +60,7 @@ struct ModelInfo {
   std::optional<float> background{};
   bool photographs = false;  ///< see data::DatasetInfo
   bool exif = true;          ///< of photographs
+  double split = 0;          ///< see data::PictureSpec; 0: the data had a part to test on
   bool skip_broken = false;  ///< what could not be read of the data was left out
 
   bool operator==(const ModelInfo&) const = default;

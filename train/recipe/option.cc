@@ -94,7 +94,8 @@ std::string OptionRow::wanted() const {
 
 bool OptionRow::takes(const OptionValue& value) const {
   if (value.index() != type) return false;
-  if (type == 1 || type == 3) return range.holds(as_number(value));
+  const bool is_open = open_at_zero && as_number(value) == 0;
+  if (type == 1 || type == 3) return is_open || range.holds(as_number(value));
   if (choices == nullptr || other_names) return true;
   const std::vector<std::string> known = choices();
   return std::find(known.begin(), known.end(), std::get<std::string>(value)) != known.end();
@@ -111,7 +112,9 @@ std::optional<OptionValue> OptionRow::parse(const std::string& text) const {
   if (type == 1) value = number_in<std::int64_t>(text);
   if (type == 2) value = number_in<std::uint64_t>(text);
   if (type == 3) value = number_in<double>(text);
-  return value && takes(*value) ? value : std::nullopt;
+  const bool is_number = type == 1 || type == 3;  // 0 may leave an option open that never has it
+  const bool good = value && takes(*value) && (!is_number || range.holds(as_number(*value)));
+  return good ? value : std::nullopt;
 }
 
 OptionRow OptionRow::with_ends() const {

@@ -78,7 +78,7 @@ struct OptionFacts {
   const char* default_in_words = nullptr;  ///< in the help, instead of the models' defaults
   bool since_first_states = false;  ///< else states leave it out at its default: older readers
   bool of_runs_only = false;        ///< a Learner has none: 0 there
-  bool open_at_zero = false;        ///< 0 leaves it open, and is said by no flag
+  bool open_at_zero = false;        ///< 0 leaves it open, in its range or not; no flag says it
   bool open_below_zero = false;     ///< the same of every negative number
   bool of_photographs = false;      ///< in a folder; refused with other data
   const char* task = nullptr;       ///< the only one that has the option; null: each

@@ -11,6 +11,7 @@ std::vector<std::string> normalizations() { return {"data", "imagenet", "cifar-1
 std::vector<Option<PictureSpec>> picture_options() {
   using Spec = PictureSpec;
   static const std::string usual = fmt::format("{}", data::kUsualImageSize);
+  static const std::string share = fmt::format("{}", data::kUsualSplit);
   const NumberRange side = from(0).to(data::kLargestImageSize);
   return {
       option("normalize_by", &Spec::normalize_by,
@@ -43,6 +44,14 @@ std::vector<Option<PictureSpec>> picture_options() {
                              .values = {"random-resized-crop"},
                              .refusal = "is what --augment random-resized-crop cuts from; leave it "
                                         "out"}}),
+      option<Spec>(
+          "split", &Spec::split,
+          {.help = "the share of a folder's photographs that is tested on, class by class, "
+                   "where no folder is there to test on",
+           .range = above(0).below(1),
+           .default_in_words = share.c_str(),
+           .open_at_zero = true,
+           .of_photographs = true}),
       option<Spec>("exif", &Spec::exif,
                    {.help = "take the JPEGs of a folder as they are stored, not as their cameras "
                             "were held",

@@ -122,6 +122,7 @@ ModelInfo model_info(const TrainOptions& options, const data::Splits& splits,
           .background = background,
           .photographs = data.photographs(),
           .exif = recipe.exif,
+          .split = data.photographs() ? recipe.split : 0,
           .skip_broken = options.skip_broken && data.photographs()};
 }
 

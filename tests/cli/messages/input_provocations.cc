@@ -74,8 +74,8 @@ Provocation folder_with(const std::vector<std::string>& files) {
       }};
 }
 /// Trains on a folder of two photographs.
-Provocation photographs_with(const Arguments& flags) {
-  return {2, [=](const Stage& stage) {
+Provocation photographs_with(const Arguments& flags, int code = 2) {
+  return {code, [=](const Stage& stage) {
             for (const char* part : {"train/a", "val/a"}) {
               fs::create_directories(stage / part);
               stage.file(std::string(part) + "/x.ppm", "P6\n1 1\n255\nabc");
@@ -195,9 +195,11 @@ std::vector<Provocation> provocations_by_inputs() {
       data(kTestLabels, idx_header(8, {10}) + std::string(10, '\x0b')),
       photographs_with({"--crop-from", "40"}),
       photographs_with({"--cache", "memory", "--augment", "random-resized-crop"}),
-      folder_with({"Train/a/x.png"}),
+      folder_with({"Train/a/x.png", "train/a/x.png"}),
       folder_with({"val/a/x.png"}),
       folder_with({"a/x.png", "b/x.png"}),
+      folder_with({"a/x.png", "a/y.png", "b/x.png", "b/y.png"}),
+      photographs_with({"--split", "0.5"}, 1),
       folder_with({"x.png"}),
       folder_with({"inner/train/a/x.png"}),
       folder_with({"train/a/x.webp", "val/a/x.png"}),
@@ -228,6 +230,11 @@ std::vector<Provocation> provocations_by_inputs() {
       records(record_part(0, "abcd")),
       records(record_part(0, record_head(1, 1)).replace(8, 1, "\7")),
       records("hello, this is no .rec"),
+      {1,
+       [](const Stage& stage) {
+         const std::string file = stage.file("train.rec", record_of(1));
+         return ringlet({"train", "--data", file, "--split", "0.5", "--no-out"});
+       }},
       records(record_of(std::nanf(""))),
       records(record_part(0, record_head(0, 1) + "RIFF and so on"), "", record_of(0)),
       records(record_part(0, record_head(1, 1))),
