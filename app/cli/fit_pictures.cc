@@ -1,16 +1,108 @@
 #include "app/cli/fit_pictures.h"
 
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "app/cli/signals.h"
+#include "base/files/json_text.h"
+#include "comm/shared_text.h"
 #include "data/open_dataset.h"
-#include "train/recipe/options.h"
+#include "data/picture_sides.h"
+#include "train/files/load_model.h"
+#include "train/recipe/picture_fit.h"
+#include "train/telemetry/console.h"
 
 namespace ringlet::app {
 
-RawFlags fit_to_pictures(RawFlags flags) {
+namespace {
+
+/// What follows from the pictures; what does not is empty, or 0.
+struct Fit {
+  double split = 0;
+  std::int64_t image_size = 0;
+  std::string model{}, told{};
+};
+
+/// What the weights that a run begins with say of themselves; nothing where they say nothing, or
+/// where they cannot be read, which is told when they are loaded.
+std::optional<train::ModelInfo> info_of(const std::filesystem::path& init) {
+  try {
+    return train::read_model_info(train::model_file_of(init));
+  } catch (const FileError&) {
+    return {};
+  }
+}
+
+std::string in_words(const data::PictureSides& sides) {
+  return sides.smallest == sides.largest
+             ? fmt::format("their shorter sides have {} pixels", sides.median)
+             : fmt::format("their shorter sides have {} to {} pixels, {} in the middle",
+                           sides.smallest, sides.largest, sides.median);
+}
+
+/// "resnet20 (--model) on 32 x 32 pixels (--image-size): ..."
+void tell(const RawFlags& flags, const data::PictureSides& sides, Fit& fit) {
+  if (fit.model.empty() && fit.image_size == 0) return;
+  const std::int64_t size =
+      fit.image_size > 0 ? fit.image_size : given_or<std::int64_t>(flags, "image_size", 0);
+  fit.told =
+      fmt::format("{}{} on {} x {} pixels{}: {}", fit.model.empty() ? flags.model : fit.model,
+                  fit.model.empty() ? "" : " (--model)", size, size,
+                  fit.image_size > 0 ? " (--image-size)" : "", in_words(sides));
+}
+
+Fit fit_of(const RawFlags& flags) {
   const std::string data = given_or(flags, "data", train::Recipe().data);
   const bool of_pairs = !given_or<std::string>(flags, "verify", "").empty();
-  if (of_pairs || !data::is_split(data)) return flags;
-  flags.recipe.try_emplace("split", data::kUsualSplit);
-  return flags;
+  const bool is_folder = data::find_dataset(data) == nullptr && data::is_picture_folder(data) &&
+                         std::filesystem::is_directory(data);
+  if (of_pairs || !is_folder) return {};
+  Fit fit;
+  if (!flags.recipe.contains("split") && data::is_split(data)) fit.split = data::kUsualSplit;
+  const std::int64_t given = given_or<std::int64_t>(flags, "image_size", 0);
+  if (given > 0 && flags.recipe.contains("model")) return fit;
+  const data::PictureSides sides = data::measure_sides(data, stop_noted);
+  if (sides.known == 0) return fit;  // that is told by who reads them
+  const std::filesystem::path& init = flags.options.files.init;
+  const std::optional<train::ModelInfo> begun = init.empty() ? std::nullopt : info_of(init);
+  const bool known = begun && begun->photographs;
+  if (given == 0) {
+    fit.image_size = known ? begun->height
+                     : init.empty()
+                         ? train::fit_to_pictures(sides.median, sides.pictures).image_size
+                         : train::size_for_weights(sides.median);
+  }
+  if (!flags.recipe.contains("model")) {
+    fit.model = known ? begun->model
+                      : train::model_for(static_cast<int>(given > 0 ? given : fit.image_size));
+  }
+  tell(flags, sides, fit);
+  return fit;
+}
+
+FittedFlags with(const RawFlags& flags, const Fit& fit) {
+  FittedFlags fitted{flags, fit.told};
+  train::GivenOptions& recipe = fitted.flags.recipe;
+  if (fit.split > 0) recipe["split"] = fit.split;
+  if (fit.image_size > 0) recipe["image_size"] = fit.image_size;
+  if (!fit.model.empty()) recipe["model"] = fitted.flags.model = fit.model;
+  return fitted;
+}
+
+}  // namespace
+
+FittedFlags fit_to_pictures(const RawFlags& flags) { return with(flags, fit_of(flags)); }
+
+FittedFlags fit_to_pictures(const RawFlags& flags, comm::Group& group) {
+  const auto look = [&] {
+    const Fit fit = fit_of(flags);
+    return nlohmann::json{fit.split, fit.image_size, fit.model, fit.told}.dump();
+  };
+  const nlohmann::json fit = parse_json(comm::from_first(
+      group, "the folder of pictures", flags.options.execution.comm_timeout, look));
+  return with(flags, {fit.at(0), fit.at(1), fit.at(2), fit.at(3)});
 }
 
 }  // namespace ringlet::app

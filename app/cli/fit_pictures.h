@@ -1,12 +1,29 @@
 // What nobody said of a new run on a folder of pictures follows from the folder.
 #pragma once
 
+#include <string>
+
 #include "app/cli/flags.h"
+#include "comm/core/group.h"
 
 namespace ringlet::app {
 
-/// `flags`, with what the folder says where they leave it open, so that the run keeps it: --split,
-/// where pictures are to be split.
-RawFlags fit_to_pictures(RawFlags flags);
+struct FittedFlags {
+  RawFlags flags;
+  std::string told{};  ///< what was chosen, and why; empty: nothing was
+};
+
+/// `flags`, with what the pictures say where these leave it open, so that the run keeps it:
+///
+///   --split       where pictures are to be split
+///   --image-size  by their shorter sides (train/recipe/picture_fit.h); with --init, of the model
+///                 there
+///   --model       by that size
+///
+/// Under --verify, and with other data, nothing is. Throws DataError and Stopped.
+FittedFlags fit_to_pictures(const RawFlags& flags);
+
+/// The same in all processes of a group, of which the first looks at the folder.
+FittedFlags fit_to_pictures(const RawFlags& flags, comm::Group& group);
 
 }  // namespace ringlet::app

@@ -87,6 +87,10 @@ void print_folder(const fs::path& out, bool begins) {
   if (begins) fmt::print("resume    no state is there, so the run begins\n");
 }
 
+void print_fit(const FittedFlags& fitted) {
+  if (!fitted.told.empty()) fmt::print("chosen    {}\n", fitted.told);
+}
+
 /// Notes how long the first step took to come, and where things were saved.
 class Notes : public train::RunListener {
  public:
@@ -157,7 +161,7 @@ int stop_signal(comm::Group& group) {
 /// The options of a run: of a new one, or of one that goes on with a former run's recipe.
 train::TrainOptions options_of(const RawFlags& flags, const std::optional<FormerRun>& former) {
   if (!former) {
-    train::TrainOptions options = resolve(fit_to_pictures(flags));
+    train::TrainOptions options = resolve(flags);
     options.files.resume.clear();  // --resume auto has found nothing
     return options;
   }
@@ -179,7 +183,8 @@ FlagValues values_of_run(const train::TrainOptions& options) {
 }
 
 FlagValues values_of_run(const RawFlags& flags) {
-  return values_of_run(options_of(flags, read_former_run(flags.options.files)));
+  const std::optional<FormerRun> former = read_former_run(flags.options.files);
+  return values_of_run(options_of(former ? flags : fit_to_pictures(flags).flags, former));
 }
 
 /// A flag's value in the configuration of the run in `folder`, which says what its state does not:
@@ -288,7 +293,10 @@ int run_training(const RawFlags& flags, const CLI::App& command, comm::Group& gr
   RunClaim claim(command);  // of the first process, for all
   std::optional<FormerRun> former =
       find_former_run(flags.options.files, flags.options.execution.comm_timeout, group, claim);
-  train::TrainOptions options = options_of(flags, former);
+  const FittedFlags fitted = former
+                                 ? FittedFlags{flags}
+                                 : fit_to_pictures(flags, group);  // a run that goes on has its own
+  train::TrainOptions options = options_of(fitted.flags, former);
   train::Files& files = options.files;
   if (speaks) claim.outputs(options, group.processes());
   if (speaks && !former && !files.init.empty()) warn_of_rounding(train::model_file_of(files.init));
@@ -300,6 +308,7 @@ int run_training(const RawFlags& flags, const CLI::App& command, comm::Group& gr
   const data::Splits data = open_data(flags, options);
   if (!former) fit_micro_batches(flags, options, data.train->size());
   if (speaks) print_notes(data);
+  if (speaks) print_if_possible([&] { print_fit(fitted); });
   for (const auto& half : {data.train, data.test}) half->look_at_samples();
   std::optional<train::SavedState> saved;
   if (former) saved = std::move(former->state);
@@ -346,6 +355,8 @@ void add_train_command(CLI::App& app, Action& action) {
   auto flags = std::make_shared<RawFlags>();
   CLI::App* command = app.add_subcommand("train", "train a model on one or more replicas");
   add_data_flags(*command, *flags);
+  command->get_option("--model")->description(
+      fmt::format("which network and recipe [{}; by the photographs of a folder]", flags->model));
   add_run_flags(*command, *flags, kModelGroup, {"allow_empty_classes", "cache", "skip_broken"});
   add_recipe_flags(*command, *flags);
   add_process_flag(*command, *flags);

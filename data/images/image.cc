@@ -215,8 +215,8 @@ void read_picture_file(const fs::path& path, const ImageLimits& limits,
   read_beginning(path, size_of_picture(path, limits), bytes);
 }
 
-void look_at_picture(const fs::path& path, std::vector<std::uint8_t>& bytes,
-                     const ImageLimits& limits) {
+PictureExtents look_at_picture(const fs::path& path, std::vector<std::uint8_t>& bytes,
+                               const ImageLimits& limits) {
   constexpr std::uintmax_t kBeginning = std::uintmax_t{64} << 10;
   const std::string name = path.string();
   const std::uintmax_t size = size_of_picture(path, limits);
@@ -227,14 +227,18 @@ void look_at_picture(const fs::path& path, std::vector<std::uint8_t>& bytes,
     if (header.failure == nullptr) check_extents(header.width, header.height, name, limits);
     const char* defect = pnm_defect(header, size);
     if (defect != nullptr) fail(name, damaged(format, defect));
-    return;
+    return {static_cast<int>(header.width), static_cast<int>(header.height)};
   }
   if (size > kBeginning) {
     const StbHeader header = stb_header(bytes);
-    if (header.failure == nullptr) return check_extents(header.width, header.height, name, limits);
+    if (header.failure == nullptr) {
+      check_extents(header.width, header.height, name, limits);
+      return {header.width, header.height};
+    }
     read_beginning(path, size, bytes);  // so much may stand before a JPEG's header
   }
-  checked_header(format, bytes, name, limits);
+  const StbHeader header = checked_header(format, bytes, name, limits);
+  return {header.width, header.height};
 }
 
 Image load_image(const fs::path& path, const ImageLimits& limits) {

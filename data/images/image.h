@@ -34,6 +34,11 @@ struct ImageLimits {
   std::uint64_t memory = 0;  ///< bytes that decoding may take; 0: what is free
 };
 
+/// In pixels.
+struct PictureExtents {
+  int width = 0, height = 0;
+};
+
 /// Decodes the file's content. `name` is for messages. Safe for any bytes, and from several
 /// threads. Throws DataError in one line: the name, what is wrong, the remedy.
 Image decode_image(std::span<const std::uint8_t> file, const std::string& name,
@@ -48,9 +53,10 @@ Image load_image(const std::filesystem::path& file, const ImageLimits& limits = 
 
 /// Reads the beginning of a regular file, or all of a small one, into `bytes`, whose memory is used
 /// again. Throws DataError as above for what shows there: no picture, one that is too large, a
-/// header that is damaged, a small file that is cut off. Pixels are not decoded.
-void look_at_picture(const std::filesystem::path& file, std::vector<std::uint8_t>& bytes,
-                     const ImageLimits& limits = {});
+/// header that is damaged, a small file that is cut off. Pixels are not decoded. Gives width and
+/// height, not turned as Exif says.
+PictureExtents look_at_picture(const std::filesystem::path& file, std::vector<std::uint8_t>& bytes,
+                               const ImageLimits& limits = {});
 
 /// Whether a file's name ends as those of images that can be read (".png", ".JPG").
 bool has_image_name(const std::filesystem::path& file);

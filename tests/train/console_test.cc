@@ -101,6 +101,29 @@ TEST(Console, ShowsTheTableOnceWherePlainLinesStandBetweenItsRows) {
   }
 }
 
+TEST(Console, SaysAboutHowLongItTakesWhereThatIsLong) {
+  const TemporaryDirectory folder;
+  const RunSetup setup = make_run_setup(plain_options(1), formula_splits(64), 1);
+  for (const std::int64_t steps : {std::int64_t{4}, std::int64_t{1} << 50}) {
+    std::FILE* file = std::fopen((folder / "console").c_str(), "w");
+    ASSERT_NE(file, nullptr);
+    {
+      Console console(file, false, 1e9);
+      const nn::Plan plan;
+      StartReport start{.options = setup.options, .plan = plan, .buckets = {}, .data = ""};
+      start.planned_steps = start.steps_per_epoch = steps;
+      start.batch_of_replica = {64};
+      console.started(start);
+      for (std::int64_t step = 1; step <= 4; ++step) console.step_done({.epoch = 1, .step = step});
+    }
+    std::fclose(file);
+    const std::string text = read_file(folder / "console");
+    EXPECT_EQ(count_of(" h of training, by the first 3 steps\n", text), steps > 4 ? 1u : 0u)
+        << text;
+    EXPECT_EQ(count_of("by the first", text), steps > 4 ? 1u : 0u) << text;
+  }
+}
+
 /// A model whose last layer is zeros.
 TEST(Console, TellsOnceOfEmbeddingsWithoutALength) {
   const TemporaryDirectory folder;

@@ -10,7 +10,6 @@ std::vector<std::string> normalizations() { return {"data", "imagenet", "cifar-1
 
 std::vector<Option<PictureSpec>> picture_options() {
   using Spec = PictureSpec;
-  static const std::string usual = fmt::format("{}", data::kUsualImageSize);
   static const std::string share = fmt::format("{}", data::kUsualSplit);
   const NumberRange side = from(0).to(data::kLargestImageSize);
   return {
@@ -30,7 +29,7 @@ std::vector<Option<PictureSpec>> picture_options() {
       option<Spec>("image_size", &Spec::image_size,
                    {.help = "pixels of a side that a model sees of photographs in a folder",
                     .range = side,
-                    .default_in_words = usual.c_str(),
+                    .default_in_words = "by the photographs",
                     .open_at_zero = true,
                     .of_photographs = true}),
       option<Spec>("crop_from", &Spec::crop_from,

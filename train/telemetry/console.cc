@@ -137,6 +137,14 @@ std::string sync_in_words(const StartReport& report) {
       has_choice ? ", transport " + transport_in_words(report) : "");
 }
 
+/// "40 s", "12 min", "3.5 h"
+std::string about(double seconds) {
+  constexpr double kMinute = 60, kHour = 3600;
+  if (seconds < 2 * kMinute) return fmt::format("{:.0f} s", seconds);
+  if (seconds < 2 * kHour) return fmt::format("{:.0f} min", seconds / kMinute);
+  return fmt::format("{:.1f} h", seconds / kHour);
+}
+
 constexpr std::size_t kBucketsShown = 16;
 
 /// ", 0.039 ms a step by the cost model"
@@ -270,6 +278,7 @@ void Console::step_done(const StepReport& report) {
     ++scaled_steps_;
     loss_scale_ = report.loss_scale;
   }
+  say_cost(report);
   if (since_line_.seconds() < seconds_between_lines_) return;
   const auto done = static_cast<double>(report.step - first_step_);
   const double left = since_start_.seconds() / done * static_cast<double>(last_step_ - report.step);
@@ -293,6 +302,22 @@ void Console::step_done(const StepReport& report) {
   line_shown_ = terminal_;
   recent_seconds_ = recent_samples_ = recent_data_seconds_ = 0;
   since_line_ = Stopwatch();
+}
+
+/// Says once what the run will take, where that is worth knowing. The first step makes ready what
+/// the others use.
+void Console::say_cost(const StepReport& report) {
+  constexpr std::int64_t kSteps = 3;
+  constexpr double kShort = 30;  // seconds
+  const std::int64_t done = report.step - first_step_;
+  if (done == 1) since_first_ = Stopwatch();
+  if (done != kSteps) return;
+  const double step = since_first_.seconds() / static_cast<double>(kSteps - 1);
+  const double all = step * static_cast<double>(last_step_ - first_step_);
+  if (all < kShort) return;
+  clear_line();
+  fmt::print(out_, "{:8}about {} of training, by the first {} steps\n", "", about(all), kSteps);
+  std::fflush(out_);
 }
 
 void Console::clear_line() {

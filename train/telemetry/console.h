@@ -43,6 +43,7 @@ class Console : public RunListener {
   /// "batch     256 samples a step, ..."
   void say(const char* what, const std::string& text);
   void clear_line();
+  void say_cost(const StepReport& report);
   void print_sync_taken();
 
   std::FILE* out_;
@@ -50,7 +51,7 @@ class Console : public RunListener {
   double seconds_between_lines_;
   std::int64_t steps_per_epoch_ = 1, last_step_ = 1, first_step_ = 0;
   int epochs_ = 1;
-  Stopwatch since_start_, since_line_;
+  Stopwatch since_start_, since_line_, since_first_;
   bool line_shown_ = false;  ///< on the terminal now
   bool told_of_lengths_ = false;
   double recent_seconds_ = 0, recent_samples_ = 0, recent_data_seconds_ = 0;

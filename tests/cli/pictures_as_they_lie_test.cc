@@ -1,0 +1,135 @@
+// A folder of photographs as it lies: split, fitted with a model and a size, learnt, read again.
+#include <filesystem>
+
+#include "tests/cli/program.h"
+#include "tests/support/files.h"
+#include "tests/support/picture_folder.h"
+
+namespace ringlet::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Classes blue, green and red of 10 pictures in one folder.
+class PicturesOfAUser : public ::testing::Test {
+ protected:
+  PicturesOfAUser() {
+    write_picture_folder(folder_ / "parts", 10, 2);
+    fs::rename(folder_ / "parts/train", photos());
+  }
+  std::string photos() const { return folder_ / "photos"; }
+  std::string parts() const { return folder_ / "parts"; }
+  std::string out() const { return folder_ / "out"; }
+  Arguments train(const Arguments& more, const std::string& data = "") const {
+    return Arguments{"train",
+                     "--data",
+                     data.empty() ? photos() : data,
+                     "--epochs",
+                     "1",
+                     "--batch-size",
+                     "8",
+                     "--model",
+                     "mlp",
+                     "--image-size",
+                     "12"} +
+           more;
+  }
+
+  TemporaryDirectory folder_;
+};
+
+TEST_F(PicturesOfAUser, AreSplitAlikeByWhateverReadsTheRun) {
+  const Outcome trained = ringlet(train({"--out", out(), "--split", "0.3"}));
+  EXPECT_EQ(trained.code, 0) << trained.err;
+  const std::string note = "9 of 30 pictures are tested on, and not trained on (--split 0.3)";
+  EXPECT_TRUE(holds(trained.err, {note}));
+  EXPECT_TRUE(holds(trained.out, {"21 images of 3 x 12 x 12, 3 classes"}));
+  const std::string all = trained.out.substr(trained.out.find("\nall "));
+  const Outcome evaluated = ringlet({"eval", "--checkpoint", out()});
+  EXPECT_EQ(evaluated.code, 0) << evaluated.err;
+  EXPECT_TRUE(holds(evaluated.err, {note}));
+  EXPECT_EQ(evaluated.out.find("other data"), std::string::npos) << evaluated.out;
+  EXPECT_NE(all.find(evaluated.out.substr(evaluated.out.find("\nall "))), std::string::npos)
+      << trained.out << evaluated.out;
+  const Outcome asked = ringlet({"predict", "--checkpoint", out(), "--data", photos()});
+  EXPECT_TRUE(holds(asked.out, {"9 images of 3 x 12 x 12"}));
+  const std::string page = folder_ / "page.html";
+  EXPECT_EQ(ringlet({"report", out(), "--out", page}).code, 0);
+  EXPECT_EQ(read_file(page).find("Not known here"), std::string::npos);
+  // Another seed tests on the same pictures.
+  const std::string other = folder_ / "other";
+  ASSERT_EQ(ringlet(train({"--out", other, "--split", "0.3", "--seed", "7"})).code, 0);
+  EXPECT_EQ(ringlet({"eval", "--checkpoint", other}).out.find("other data"), std::string::npos);
+  const auto hash_of = [](const std::string& run) {
+    const std::string facts = read_file(run + "/run.json");
+    return facts.substr(facts.find("\"test_contents\""), 120);
+  };
+  EXPECT_EQ(hash_of(out()), hash_of(other));
+}
+
+TEST_F(PicturesOfAUser, KeepTheirSplitWhereARunGoesOn) {
+  ASSERT_EQ(ringlet(train({"--out", out()})).code, 0);
+  const std::string expected = read_file(out() + "/model.safetensors");
+  const std::string again = folder_ / "again";
+  ASSERT_EQ(ringlet(train({"--out", again, "--max-steps", "1"})).code, 0);
+  EXPECT_NE(read_file(again + "/config.toml").find("\nsplit = 0.2\n"), std::string::npos);
+  EXPECT_TRUE(fails_with(2, ringlet({"train", "--resume", again, "--split", "0.5"}),
+                         {"--split 0.5", "the run has --split 0.2"}));
+  const std::string moved = folder_ / "moved";
+  fs::rename(photos(), moved);
+  ASSERT_EQ(ringlet({"train", "--resume", again, "--data", moved}).code, 0);
+  const std::string model = read_file(again + "/model.safetensors");
+  EXPECT_EQ(model.size(), expected.size());
+  EXPECT_EQ(model.substr(model.size() - 1000), expected.substr(expected.size() - 1000));
+}
+
+TEST_F(PicturesOfAUser, RefuseASplitThatIsNone) {
+  for (const char* share : {"0", "1", "-0.1", "nan", "inf", "1e-400", "half", ""}) {
+    EXPECT_TRUE(fails_with(2, ringlet(train({"--split", share})), {"--split"})) << share;
+  }
+}
+
+TEST_F(PicturesOfAUser, ThatOthersWereTrainedOnAreAllTestedOn) {
+  write_picture_folder(parts(), 4, 2);
+  ASSERT_EQ(ringlet(train({"--out", out()}, parts())).code, 0);
+  const Outcome evaluated = ringlet({"eval", "--checkpoint", out(), "--data", photos()});
+  EXPECT_EQ(evaluated.code, 0);
+  EXPECT_TRUE(holds(evaluated.err, {"the test is on all 30 pictures"}));
+  // And the other way round.
+  ASSERT_EQ(ringlet(train({"--out", out(), "--force"})).code, 0);
+  EXPECT_TRUE(holds(ringlet({"eval", "--checkpoint", out(), "--data", parts()}).out,
+                    {"6 images of 3 x 12 x 12"}));
+}
+
+TEST_F(PicturesOfAUser, GetASizeAndAModel) {
+  const Arguments bare{"train", "--data", photos(), "--epochs", "1", "--batch-size", "8"};
+  const Outcome trained = ringlet(bare + Arguments{"--out", out()});
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  EXPECT_TRUE(holds(trained.out, {"chosen    resnet20 (--model) on 25 x 25 pixels (--image-size): "
+                                  "their shorter sides have 20 to 30 pixels, 25 in the middle\n",
+                                  "24 images of 3 x 25 x 25", "model     resnet20"}));
+  EXPECT_TRUE(holds(read_file(out() + "/config.toml"),
+                    {"\nmodel = \"resnet20\"\n", "\nimage-size = 25\n"}));
+  EXPECT_TRUE(holds(ringlet({"eval", "--checkpoint", out()}).out, {"6 images of 3 x 25 x 25"}));
+  // What is given stays; the rest follows.
+  const Arguments brief{"--max-steps", "1", "--no-out"};
+  EXPECT_TRUE(holds(ringlet(bare + brief + Arguments{"--model", "mlp"}).out,
+                    {"chosen    mlp on 25 x 25 pixels (--image-size): "}));
+  EXPECT_TRUE(holds(ringlet(bare + brief + Arguments{"--image-size", "65"}).out,
+                    {"chosen    resnet18 (--model) on 65 x 65 pixels: "}));
+  EXPECT_EQ(ringlet(train(brief)).out.find("chosen"), std::string::npos);
+  // All processes of a run have the same.
+  EXPECT_TRUE(holds(ringlet(bare + brief + Arguments{"--processes", "2"}).out,
+                    {"chosen    resnet20 (--model) on 25 x 25 pixels"}));
+}
+
+TEST_F(PicturesOfAUser, BeginWithAModelOfItsSize) {
+  ASSERT_EQ(ringlet(train({"--out", out()})).code, 0);
+  const Outcome begun = ringlet({"train", "--data", photos(), "--init", out(), "--batch-size", "8",
+                                 "--max-steps", "1", "--no-out"});
+  EXPECT_EQ(begun.code, 0) << begun.err;
+  EXPECT_TRUE(holds(begun.out, {"chosen    mlp (--model) on 12 x 12 pixels (--image-size)"}));
+}
+
+}  // namespace
+}  // namespace ringlet::testing
