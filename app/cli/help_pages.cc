@@ -89,6 +89,7 @@ const std::vector<HelpPage>& help_pages() {
       {"ringlet inspect",
        {{"ringlet inspect runs/first", "a run"},
         {"ringlet inspect model.safetensors --json", "a file, for programs"},
+        {"ringlet inspect photos --out page.html", "a folder of pictures, before a run"},
         {"ringlet inspect trace.json", "where a traced run's time went"}}},
       {"ringlet devices", {{"ringlet devices --json", "for programs"}}},
       {"ringlet help",

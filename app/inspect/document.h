@@ -53,6 +53,17 @@ struct Table {
   std::vector<std::vector<Value>> rows;
 };
 
+/// Pictures side by side, for a page.
+struct Thumbnail {
+  struct Picture {
+    int width = 0, height = 0;
+    std::vector<std::uint8_t> pixels{};  ///< [height, width, 3]
+  };
+  std::string section;
+  std::string caption;
+  std::vector<Picture> pictures;
+};
+
 struct Document {
   std::string path;
   std::string format;  ///< "safetensors"
@@ -60,7 +71,11 @@ struct Document {
   std::vector<Table> tables;
   std::vector<std::string> pictures{};  ///< for people only; of several lines each
   std::vector<std::string> warnings{};  ///< what is odd about a file that is whole
+  std::vector<Thumbnail> thumbnails{};  ///< those of a section follow each other
 };
+
+/// A value as people write it.
+std::string in_words(const Value& value);
 
 /// For a terminal, at the width that it needs; ends with a line feed.
 std::string to_text(const Document& document);

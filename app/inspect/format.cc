@@ -7,6 +7,7 @@
 
 #include "base/files/atomic_file.h"
 #include "data/byte_source.h"
+#include "data/folder_advice.h"
 #include "train/files/foreign_format.h"
 
 namespace ringlet::app::inspect {
@@ -25,9 +26,11 @@ std::string first_bytes(const Subject& subject) {
 
 [[noreturn]] void fail_unknown(const Subject& subject) {
   if (subject.is_folder) {
+    const std::string advice = data::folder_advice(subject.path);
+    if (!advice.empty()) throw FileError(advice);
     throw FileError(subject.path.string() +
                     " holds nothing of a run (state/, model.safetensors, metrics.jsonl); name the "
-                    "--out of a run, or a file");
+                    "--out of a run, a folder of pictures, or a file");
   }
   throw FileError(fmt::format(
       "{} is nothing that Ringlet reads or writes ({}{}); known are safetensors, IDX, state.json, "
@@ -52,7 +55,8 @@ Subject look_at(const fs::path& path) {
 
 Document inspect(const fs::path& path, const Wishes& wishes) {
   const Subject subject = look_at(path);
-  for (const Format* format : {&kSafetensors, &kIdx, &kTrace, &kMetrics, &kState, &kRun}) {
+  for (const Format* format :
+       {&kSafetensors, &kIdx, &kTrace, &kMetrics, &kState, &kRun, &kPictures}) {
     if (format->recognises(subject)) return format->describe(subject, wishes);
   }
   fail_unknown(subject);

@@ -21,7 +21,8 @@ struct Subject {
 };
 
 struct Wishes {
-  int pictures = 0;  ///< how many images to draw
+  int pictures = 0;         ///< how many images to draw
+  bool thumbnails = false;  ///< for a page
 };
 
 struct Format {
@@ -32,8 +33,9 @@ struct Format {
 };
 
 extern const Format kSafetensors, kIdx, kTrace, kMetrics;
-extern const Format kState;  ///< state.json, or the folder that holds it
-extern const Format kRun;    ///< the --out of a run
+extern const Format kState;     ///< state.json, or the folder that holds it
+extern const Format kRun;       ///< the --out of a run
+extern const Format kPictures;  ///< a folder of them
 
 /// Opens a path and reads what recognising it needs. Throws FileError or DataError: not there, not
 /// readable.

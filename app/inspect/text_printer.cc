@@ -41,7 +41,9 @@ std::string in_words(double number, Form form) {
   return fmt::format("{:.6g}", number);
 }
 
-std::string text_of(const Value& value) {
+}  // namespace
+
+std::string in_words(const Value& value) {
   struct Writer {
     Form form;
     std::string operator()(std::monostate) const { return "-"; }
@@ -56,6 +58,8 @@ std::string text_of(const Value& value) {
   return std::visit(Writer{value.form}, value.data);
 }
 
+namespace {
+
 bool is_text(const Value& value) {
   return std::holds_alternative<std::string>(value.data) ||
          std::holds_alternative<Value::Sizes>(value.data);
@@ -66,7 +70,7 @@ std::string text_of(const Table& table) {
   std::vector<std::vector<std::string>> cells{table.columns};
   for (const auto& row : table.rows) {
     std::vector<std::string>& line = cells.emplace_back();
-    for (const Value& value : row) line.push_back(text_of(value));
+    for (const Value& value : row) line.push_back(in_words(value));
   }
   std::vector<std::size_t> widths(table.columns.size());
   std::vector<bool> left(table.columns.size());
@@ -94,7 +98,7 @@ std::string to_text(const Document& document) {
   std::size_t width = 0;
   for (const Fact& fact : document.facts) width = std::max(width, fact.name.size());
   for (const Fact& fact : document.facts) {
-    text += fmt::format("  {:<{}}  {}\n", fact.name, width, text_of(fact.value));
+    text += fmt::format("  {:<{}}  {}\n", fact.name, width, in_words(fact.value));
   }
   for (const Table& table : document.tables) {
     if (!table.rows.empty()) text.append("\n").append(text_of(table));

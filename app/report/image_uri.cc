@@ -1,4 +1,4 @@
-#include "app/report/test_results.h"
+#include "app/report/image_uri.h"
 
 // The one file that compiles stb's writer of images.
 #define STBI_WRITE_NO_STDIO
@@ -7,7 +7,7 @@
 
 #include <vector>
 
-#include "app/report/html.h"
+#include "app/report/test_results.h"
 #include "base/error.h"
 
 namespace ringlet::app::report {
@@ -34,12 +34,16 @@ std::vector<std::uint8_t> interleaved(const std::vector<std::uint8_t>& planes, s
 Html image_uri(const data::Dataset& images, std::int64_t index) {
   const auto width = static_cast<int>(images.width()), height = static_cast<int>(images.height());
   const int channels = images.channels() == 3 ? 3 : 1;
-  const auto bytes =
+  return image_uri(
       interleaved(images.image(index), static_cast<std::size_t>(images.width() * images.height()),
-                  static_cast<std::size_t>(channels));
+                  static_cast<std::size_t>(channels)),
+      width, height, channels);
+}
+
+Html image_uri(std::span<const std::uint8_t> pixels, int width, int height, int channels) {
   std::string png;
-  const int written =
-      stbi_write_png_to_func(append, &png, width, height, channels, bytes.data(), width * channels);
+  const int written = stbi_write_png_to_func(append, &png, width, height, channels, pixels.data(),
+                                             width * channels);
   require(written != 0, "image_uri", "the image could not be made a PNG");
   return data_uri("image/png", png);
 }
