@@ -32,6 +32,8 @@ const char* ending_of(PictureBytes picture) {
       return ".jpg";
     case ImageFormat::bmp:
       return ".bmp";
+    case ImageFormat::webp:
+      return ".webp";
     case ImageFormat::pnm:
       return picture[1] == '5' ? ".pgm" : ".ppm";
     case ImageFormat::unknown:

@@ -117,7 +117,7 @@ void require_pictures(const fs::path& folder, const PictureList& list, bool allo
                     " that is read by its ending, but " + foreign + "; " + kForeignRemedy);
   }
   throw DataError(folder.string() +
-                  ": there is no picture (.png, .jpg, .jpeg, .bmp, .pgm, .ppm) of " + empty +
+                  ": there is no picture (.png, .jpg, .jpeg, .webp, .bmp, .pgm, .ppm) of " + empty +
                   "; add some or remove the folder, or allow it with --allow-empty-classes");
 }
 

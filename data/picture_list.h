@@ -36,6 +36,6 @@ std::string passed_over(const std::filesystem::path& folder, const PictureList& 
 std::string foreign_pictures(const PictureList& list, const std::string& of_class = "");
 
 /// What to do with them.
-inline constexpr const char* kForeignRemedy = "rename .jfif to .jpg, save others as PNG or JPEG";
+inline constexpr const char* kForeignRemedy = "save them as PNG or JPEG";
 
 }  // namespace ringlet::data

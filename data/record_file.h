@@ -37,7 +37,7 @@ struct RecordHead {
   std::uint32_t flag = 0;
   std::array<float, 2> labels{};    ///< the first two; {label, 0} where flag is 0
   std::uint64_t picture_bytes = 0;  ///< behind the labels
-  bool is_picture = false;          ///< which begins as PNG, JPEG, BMP or PNM do
+  bool is_picture = false;          ///< which begins as PNG, JPEG, WebP, BMP or PNM do
   std::uint64_t end = 0;            ///< where the next record begins
 };
 

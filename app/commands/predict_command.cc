@@ -137,7 +137,7 @@ int predict(const PredictFlags& flags, const CLI::App& command) {
 void add_image_flags(CLI::App& command, PredictFlags& flags) {
   command
       .add_option("IMAGE", flags.images.files,
-                  "pictures (PNG, JPEG, BMP, PGM, PPM), or folders of them")
+                  "pictures (PNG, JPEG, WebP, BMP, PGM, PPM), or folders of them")
       ->type_name("IMAGE|DIR...");
   add_flags(
       command, flags.images, "Images",

@@ -31,7 +31,7 @@ namespace fs = std::filesystem;
                                      const std::map<std::string, int>& foreign) {
   if (foreign.empty()) {
     throw DataError(folder.string() +
-                    ": no image lies in this folder (.png, .jpg, .jpeg, .bmp, .pgm, .ppm)");
+                    ": no image lies in this folder (.png, .jpg, .jpeg, .webp, .bmp, .pgm, .ppm)");
   }
   std::vector<std::string> kinds;
   for (const auto& [ending, count] : foreign) kinds.push_back(fmt::format("{} {}", count, ending));

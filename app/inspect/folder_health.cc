@@ -129,9 +129,6 @@ FolderHealth examine_folder(const fs::path& folder) {
 
 std::string cure_for(const std::string& ending) {
   static const std::map<std::string, std::string> kCures{
-      {".jfif", "it is a JPEG: rename it to .jpg"},
-      {".jpe", "it is a JPEG: rename it to .jpg"},
-      {".webp", "dwebp a.webp -o a.png"},
       {".heic", "heif-convert a.heic a.jpg"},
       {".heif", "heif-convert a.heif a.jpg"},
       {".avif", "avifdec a.avif a.png"},

@@ -7,6 +7,7 @@ namespace ringlet::data {
 namespace {
 
 constexpr std::uint64_t kResult = 4;  // bytes a pixel: red, green, blue and alpha
+constexpr std::uint64_t kOfWebp = 6;  // of libwebp's own, beside the result
 
 /// Bytes a pixel of a PNG. Its first chunk's content begins at byte 16: width and height, then a
 /// byte each for the depth, the type of colour, three more of which the last says interlaced.
@@ -34,6 +35,8 @@ std::uint64_t decode_bytes(ImageFormat format, std::span<const std::uint8_t> fil
     of_pixel += components * (outline_of_jpeg(file).progressive ? 3 : 1);
   } else if (format == ImageFormat::png) {
     of_pixel = png_bytes(file);
+  } else if (format == ImageFormat::webp) {
+    of_pixel += kOfWebp;
   } else if (format == ImageFormat::pnm) {
     of_pixel += components;
   }

@@ -17,6 +17,7 @@
 #include "data/images/picture_reader.h"
 #include "data/images/pnm.h"
 #include "data/images/stb.h"
+#include "data/images/webp.h"
 
 namespace ringlet::data {
 
@@ -95,11 +96,12 @@ Image decode_pnm(std::span<const std::uint8_t> file, const PnmHeader& header,
   return image;
 }
 
-/// The format's defect; and throws DataError for a JPEG of many scans.
+/// The format's defect; and throws DataError for a JPEG of many scans. `scans`: how many it has.
 const char* checked_defect(ImageFormat format, std::span<const std::uint8_t> file,
-                           const std::string& name, const ImageLimits& limits) {
+                           const std::string& name, const ImageLimits& limits, int& scans) {
   if (format != ImageFormat::jpeg) return defect_of(format, file);
   const JpegOutline outline = outline_of_jpeg(file);
+  scans = outline.scans;
   if (outline.scans > limits.scans) {
     fail(name, "the JPEG file has " + std::to_string(outline.scans) +
                    " scans, each of which takes time; at most " + std::to_string(limits.scans) +
@@ -108,17 +110,61 @@ const char* checked_defect(ImageFormat format, std::span<const std::uint8_t> fil
   return outline.defect;
 }
 
+/// Throws DataError for a JPEG that goes over too many pixels too often.
+void check_work(const StbHeader& header, int scans, const std::string& name,
+                const ImageLimits& limits) {
+  const std::int64_t pixels = std::int64_t{header.width} * header.height;
+  if (pixels * scans <= limits.scanned_pixels) return;
+  fail(name, "the JPEG file goes over its " + std::to_string(pixels) + " pixels in " +
+                 std::to_string(scans) + " scans, which takes long; at most " +
+                 std::to_string(limits.scanned_pixels) + " in all are taken; save it again");
+}
+
 /// Throws DataError for what stb should not see.
 StbHeader checked_header(ImageFormat format, std::span<const std::uint8_t> file,
                          const std::string& name, const ImageLimits& limits) {
-  const char* defect = checked_defect(format, file, name, limits);
+  int scans = 0;
+  const char* defect = checked_defect(format, file, name, limits, scans);
   if (defect != nullptr) fail(name, damaged(format, defect));
   const StbHeader header = stb_header(file);
   if (header.failure != nullptr) {
     fail(name, damaged(format, std::string(header.failure) + ", or far too large"));
   }
   check_extents(header.width, header.height, name, limits);
+  check_work(header, scans, name, limits);
   return header;
+}
+
+/// Throws DataError for a WebP that libwebp should not see, and where there is no libwebp.
+void require_webp(std::span<const std::uint8_t> file, const std::string& name) {
+  if (!reads_webp()) {
+    fail(name,
+         "is a WebP picture, and libwebp, which reads them, is not here; install it (sudo apt-get "
+         "install libwebp7), or save the picture as PNG");
+  }
+  if (is_animated_webp(file)) {
+    fail(name, "is an animated WebP, and one picture is wanted; save a frame of it as PNG");
+  }
+}
+
+WebpHeader checked_webp(std::span<const std::uint8_t> file, const std::string& name,
+                        const ImageLimits& limits) {
+  require_webp(file, name);
+  const char* defect = webp_defect(file);
+  if (defect != nullptr) fail(name, damaged(ImageFormat::webp, defect));
+  const WebpHeader header = webp_header(file);
+  if (header.failure != nullptr) fail(name, damaged(ImageFormat::webp, header.failure));
+  check_extents(header.width, header.height, name, limits);
+  return header;
+}
+
+/// [height, width, channels]; 3 and 4 are decoded at no more cost.
+void decode_webp(std::span<const std::uint8_t> file, const WebpHeader& header, int channels,
+                 const std::string& name, std::vector<std::uint8_t>& pixels) {
+  pixels.resize(static_cast<std::size_t>(header.width) * static_cast<std::size_t>(header.height) *
+                static_cast<std::size_t>(channels));
+  const char* failure = webp_decode(file, header, channels, pixels);
+  if (failure != nullptr) fail_decoding(ImageFormat::webp, name, failure);
 }
 
 ImageFormat checked_format(std::span<const std::uint8_t> file, const std::string& name,
@@ -127,7 +173,8 @@ ImageFormat checked_format(std::span<const std::uint8_t> file, const std::string
   if (file.empty()) fail(name, "the file is empty; save the image again");
   const ImageFormat format = image_format(file);
   if (format == ImageFormat::unknown) {
-    fail(name, "is no image that can be read; save it as PNG, JPEG, BMP, PGM (P5) or PPM (P6)");
+    fail(name,
+         "is no image that can be read; save it as PNG, JPEG, WebP, BMP, PGM (P5) or PPM (P6)");
   }
   return format;
 }
@@ -171,6 +218,14 @@ Image decode_by_stb(ImageFormat format, std::span<const std::uint8_t> file, cons
 Image decode_image(std::span<const std::uint8_t> file, const std::string& name,
                    const ImageLimits& limits) {
   const ImageFormat format = checked_format(file, name, limits);
+  if (format == ImageFormat::webp) {
+    const WebpHeader header = checked_webp(file, name, limits);
+    const DecodeShare share =
+        share_for(format, file, header.width, header.height, header.channels, 0, name, limits);
+    Image image{header.width, header.height, header.channels, {}};
+    decode_webp(file, header, header.channels, name, image.pixels);
+    return image;
+  }
   if (format != ImageFormat::pnm) return decode_by_stb(format, file, name, limits);
   const PnmHeader header = checked_pnm_header(file, name, limits);
   const DecodeShare share =
@@ -215,6 +270,27 @@ void read_picture_file(const fs::path& path, const ImageLimits& limits,
   read_beginning(path, size_of_picture(path, limits), bytes);
 }
 
+namespace {
+
+/// `bytes`: the beginning of a file of `size` bytes.
+PictureExtents look_at_webp(const fs::path& path, std::uintmax_t size,
+                            std::vector<std::uint8_t>& bytes, const ImageLimits& limits) {
+  const std::string name = path.string();
+  require_webp(bytes, name);
+  if (size > bytes.size()) {
+    const WebpHeader header = webp_header(bytes);
+    if (header.failure == nullptr) {
+      check_extents(header.width, header.height, name, limits);
+      return {header.width, header.height};
+    }
+    read_beginning(path, size, bytes);  // so much may stand before its pixels
+  }
+  const WebpHeader header = checked_webp(bytes, name, limits);
+  return {header.width, header.height};
+}
+
+}  // namespace
+
 PictureExtents look_at_picture(const fs::path& path, std::vector<std::uint8_t>& bytes,
                                const ImageLimits& limits) {
   constexpr std::uintmax_t kBeginning = std::uintmax_t{64} << 10;
@@ -229,6 +305,7 @@ PictureExtents look_at_picture(const fs::path& path, std::vector<std::uint8_t>& 
     if (defect != nullptr) fail(name, damaged(format, defect));
     return {static_cast<int>(header.width), static_cast<int>(header.height)};
   }
+  if (format == ImageFormat::webp) return look_at_webp(path, size, bytes, limits);
   if (size > kBeginning) {
     const StbHeader header = stb_header(bytes);
     if (header.failure == nullptr) {
@@ -257,6 +334,12 @@ RgbxView PictureReader::decode(std::span<const std::uint8_t> file, const std::st
     const Image image = decode_pnm(file, header, name);
     spread(image, turned_);
     return {turned_.data(), image.width, image.height, std::ptrdiff_t{image.width} * kRgbxBytes};
+  }
+  if (format == ImageFormat::webp) {
+    const WebpHeader header = checked_webp(file, name, limits);
+    share_ = share_for(format, file, header.width, header.height, header.channels, 0, name, limits);
+    decode_webp(file, header, kRgbxBytes, name, turned_);
+    return {turned_.data(), header.width, header.height, std::ptrdiff_t{header.width} * kRgbxBytes};
   }
   const StbHeader header = checked_header(format, file, name, limits);
   const bool may_turn = upright_by_exif && format == ImageFormat::jpeg;
@@ -300,14 +383,15 @@ void PictureReader::let_go() {
 }
 
 bool has_image_name(const fs::path& file) {
-  constexpr std::array kEndings{".png", ".jpg", ".jpeg", ".bmp", ".pgm", ".ppm", ".pnm"};
+  constexpr std::array kEndings{".png",  ".jpg", ".jpeg", ".jfif", ".jpe",
+                                ".webp", ".bmp", ".pgm",  ".ppm",  ".pnm"};
   return std::find(kEndings.begin(), kEndings.end(), ending_of(file)) != kEndings.end();
 }
 
 std::optional<std::string> foreign_ending(const fs::path& file) {
-  constexpr std::array kEndings{".jfif", ".jpe",  ".webp", ".gif", ".tif", ".tiff", ".heic",
-                                ".heif", ".avif", ".jp2",  ".jxl", ".pbm", ".tga",  ".ico",
-                                ".svg",  ".psd",  ".dng",  ".cr2", ".nef", ".arw",  ".raw"};
+  constexpr std::array kEndings{".gif", ".tif", ".tiff", ".heic", ".heif", ".avif",
+                                ".jp2", ".jxl", ".pbm",  ".tga",  ".ico",  ".svg",
+                                ".psd", ".dng", ".cr2",  ".nef",  ".arw",  ".raw"};
   const std::string ending = ending_of(file);
   if (std::find(kEndings.begin(), kEndings.end(), ending) == kEndings.end()) return {};
   return ending;

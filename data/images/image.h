@@ -1,5 +1,5 @@
-// Pictures from files: PNG, JPEG and BMP, decoded by stb_image, and PGM and PPM (pnm.h). A JPEG is
-// turned as its camera was held (exif.h).
+// Pictures from files: PNG, JPEG and BMP, decoded by stb_image, WebP by libwebp (webp.h), and PGM
+// and PPM (pnm.h). A JPEG is turned as its camera was held (exif.h).
 //
 // A file is taken from memory, whole, and examined before it is decoded: its kind by its first
 // bytes, its size by its header, and whether it ends where it should. So a file of a few bytes that
@@ -30,8 +30,9 @@ struct ImageLimits {
   std::uint64_t file_bytes = std::uint64_t{1} << 30;
   int side = 20'000;  ///< pixels of width or height
   std::int64_t pixels = 250'000'000;
-  int scans = 100;           ///< of a JPEG; cameras and programs write a dozen
-  std::uint64_t memory = 0;  ///< bytes that decoding may take; 0: what is free
+  int scans = 100;                              ///< of a JPEG; cameras and programs write a dozen
+  std::int64_t scanned_pixels = 4'000'000'000;  ///< of a JPEG: pixels times scans
+  std::uint64_t memory = 0;                     ///< bytes that decoding may take; 0: what is free
 };
 
 /// In pixels.
@@ -61,8 +62,7 @@ PictureExtents look_at_picture(const std::filesystem::path& file, std::vector<st
 /// Whether a file's name ends as those of images that can be read (".png", ".JPG").
 bool has_image_name(const std::filesystem::path& file);
 
-/// ".webp" where a file's name ends as those of pictures that cannot be read, or that another
-/// ending would let be read (".jfif").
+/// ".heic" where a file's name ends as those of pictures that cannot be read.
 std::optional<std::string> foreign_ending(const std::filesystem::path& file);
 
 }  // namespace ringlet::data

@@ -23,6 +23,9 @@ constexpr std::array<std::uint8_t, 2> kBmp{'B', 'M'};
 constexpr std::array<std::uint8_t, 2> kGrey{'P', '5'};
 constexpr std::array<std::uint8_t, 2> kColour{'P', '6'};
 
+constexpr std::array<std::uint8_t, 4> kRiff{'R', 'I', 'F', 'F'};
+constexpr std::array<std::uint8_t, 4> kWebp{'W', 'E', 'B', 'P'};  // behind the length
+
 constexpr const char* kBreaksOff = "bytes are missing at its end";
 
 constexpr std::uint8_t kStartOfScan = 0xDA;  // a JPEG's marker
@@ -145,6 +148,8 @@ const char* name_of(ImageFormat format) {
       return "JPEG";
     case ImageFormat::bmp:
       return "BMP";
+    case ImageFormat::webp:
+      return "WebP";
     case ImageFormat::pnm:
       return "PGM or PPM";
     case ImageFormat::unknown:
@@ -157,6 +162,9 @@ ImageFormat image_format(Bytes file) {
   if (starts_with(file, kPng)) return ImageFormat::png;
   if (starts_with(file, kJpeg)) return ImageFormat::jpeg;
   if (starts_with(file, kBmp)) return ImageFormat::bmp;
+  if (file.size() > 8 && starts_with(file, kRiff) && starts_with(file.subspan(8), kWebp)) {
+    return ImageFormat::webp;
+  }
   if (starts_with(file, kGrey) || starts_with(file, kColour)) return ImageFormat::pnm;
   return ImageFormat::unknown;
 }
@@ -183,6 +191,7 @@ const char* defect_of(ImageFormat format, Bytes file) {
       return bmp_defect(file);
     case ImageFormat::png:
       return png_defect(file);
+    case ImageFormat::webp:
     case ImageFormat::pnm:
     case ImageFormat::unknown:
       break;

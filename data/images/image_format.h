@@ -6,7 +6,7 @@
 
 namespace ringlet::data {
 
-enum class ImageFormat : std::uint8_t { unknown, png, jpeg, bmp, pnm };
+enum class ImageFormat : std::uint8_t { unknown, png, jpeg, webp, bmp, pnm };
 
 const char* name_of(ImageFormat format);  ///< "PNG"
 

@@ -5,8 +5,8 @@ REQUIRED=(g++ cmake ninja-build libfmt-dev zlib1g-dev nlohmann-json3-dev libcli1
           libprotobuf-dev protobuf-compiler libopenblas-pthread-dev libssl-dev libstb-dev)
 # Nor without these the tests and benchmarks.
 TESTING=(libgtest-dev libgmock-dev libbenchmark-dev)
-# These save time, carry data between processes, or read --config. Their absence is said and borne.
-OPTIONAL=(ccache libgloo-dev libtomlplusplus-dev)
+# These save time, carry data between processes, read --config or WebP. Their absence is said and borne.
+OPTIONAL=(ccache libgloo-dev libtomlplusplus-dev libwebp7)
 DATASET=dataset-fashion-mnist
 # For scripts/check, scripts/mutate, the tests that ask PyTorch, those that start with mpirun, bench/peers,
 # those that look at a page in a browser, scripts/lib/python_tools.sh, scripts/fuzz, scripts/fresh_check and

@@ -50,6 +50,13 @@ TEST(CostlyPicture, OfManyScansIsRefused) {
       says(message_of(with_scans(one, 101)), {"it: ", "101 scans", "at most 100", "again"}));
 }
 
+TEST(CostlyPicture, OfManyPixelsInManyScansIsRefused) {
+  const std::string file = with_scans(as_jpeg(gradient_image(16, 16, 1)), 10);
+  EXPECT_EQ(decode_image(bytes_of(file), "it", {.scanned_pixels = 2560}).width, 16);
+  EXPECT_TRUE(says(message_of(file, {.scanned_pixels = 2559}),
+                   {"it: ", "its 256 pixels in 10 scans", "at most 2559 in all", "again"}));
+}
+
 /// A PNG's beginning, and its end.
 std::string png_header(std::uint32_t width, std::uint32_t height, char depth, char colour,
                        bool interlaced) {

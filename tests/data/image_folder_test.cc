@@ -117,17 +117,17 @@ TEST_F(ImageFolder, TellsWhatItPassesOver) {
 }
 
 TEST_F(ImageFolder, TellsOfPicturesWithEndingsThatAreNotRead) {
-  put("train/blue/a.jfif", "x");
-  put("train/blue/b.JFIF", "x");
-  put("train/red/below/c.webp", "x");
+  put("train/blue/a.gif", "x");
+  put("train/blue/b.GIF", "x");
+  put("train/red/below/c.heic", "x");
   const Splits splits = load();
   EXPECT_EQ(splits.train->size(), 15);
   ASSERT_EQ(splits.notes.size(), 1U);
   EXPECT_TRUE(
-      says(splits.notes[0], {"train: passed over pictures", "2 .jfif in blue, 1 .webp in red",
-                             "rename .jfif to .jpg", "PNG or JPEG"}));
-  put("train/violet/a.webp", "x");
-  EXPECT_TRUE(says(error(), {"train: there is no picture of violet", "1 .webp in violet;"}));
+      says(splits.notes[0], {"train: passed over pictures", "2 .gif in blue, 1 .heic in red",
+                             "save them as PNG or JPEG"}));
+  put("train/violet/a.heic", "x");
+  EXPECT_TRUE(says(error(), {"train: there is no picture of violet", "1 .heic in violet;"}));
 }
 
 TEST_F(ImageFolder, FollowsLinksButNotInCircles) {

@@ -9,6 +9,7 @@
 #include <random>
 
 #include "base/data_error.h"
+#include "data/images/picture_reader.h"
 #include "tests/data/idx_files.h"
 #include "tests/support/files.h"
 #include "tests/support/pictures.h"
@@ -82,7 +83,7 @@ TEST(Image, OfAnotherMaximumIsScaledToIt) {
 TEST(Image, ThatIsNoneIsNamed) {
   EXPECT_TRUE(says(message_of(""), {"it.png", "empty"}));
   for (const char* foreign :
-       {"GIF89a", "RIFF....WEBP", "{}", "P2\n2 2 255 0 0 0 0", "\xff\xd8", "B"}) {
+       {"GIF89a", "RIFF....WAVE", "{}", "P2\n2 2 255 0 0 0 0", "\xff\xd8", "B"}) {
     EXPECT_TRUE(says(message_of(foreign), {"it.png", "no image", "PNG", "JPEG"})) << foreign;
   }
 }
@@ -211,16 +212,53 @@ TEST(Image, OfDamagedBytesIsAnImageOrAMessage) {
   }
 }
 
+std::string png_chunk(const std::string& kind, const std::string& content) {
+  const std::string body = kind + content;
+  const auto crc =
+      crc32(0, reinterpret_cast<const Bytef*>(body.data()), static_cast<uInt>(body.size()));
+  return testing::big_endian(static_cast<std::uint32_t>(content.size())) + body +
+         testing::big_endian(static_cast<std::uint32_t>(crc));
+}
+
+/// 2 x 1 pixels of sixteen bits a channel; `colour` as PNG counts: 0 grey, 2 RGB.
+std::string png_of_16_bits(char colour, const std::string& samples) {
+  const std::string row = std::string(1, '\0') + samples;  // without a filter
+  std::string packed(compressBound(static_cast<uLong>(row.size())), '\0');
+  auto size = static_cast<uLongf>(packed.size());
+  compress(reinterpret_cast<Bytef*>(packed.data()), &size,
+           reinterpret_cast<const Bytef*>(row.data()), static_cast<uLong>(row.size()));
+  packed.resize(size);
+  const std::string header =
+      testing::big_endian(2) + testing::big_endian(1) + std::string{16, colour, 0, 0, 0};
+  return "\x89PNG\r\n\x1a\n" + png_chunk("IHDR", header) + png_chunk("IDAT", packed) +
+         png_chunk("IEND", "");
+}
+
+TEST(Image, OfSixteenBitsGivesTheHigherEight) {
+  using Bytes = std::vector<std::uint8_t>;
+  const std::string grey = png_of_16_bits(0, "\x12\xff\xfe\x80");
+  EXPECT_EQ(decode_image(testing::bytes_of(grey), "it.png").pixels, (Bytes{0x12, 0xfe}))
+      << "not rounded";
+  const std::string colours = png_of_16_bits(2, "\x01\xff\x02\xff\x03\xff\x7f\xff\x80\x01\xff\xff");
+  EXPECT_EQ(decode_image(testing::bytes_of(colours), "it.png").pixels,
+            (Bytes{0x01, 0x02, 0x03, 0x7f, 0x80, 0xff}));
+  PictureReader reader;
+  const RgbxView view = reader.decode(testing::bytes_of(colours), "it.png", true);
+  EXPECT_EQ(Bytes(view.pixels, view.pixels + 3), (Bytes{0x01, 0x02, 0x03}));
+  EXPECT_EQ(Bytes(view.pixels + 4, view.pixels + 7), (Bytes{0x7f, 0x80, 0xff}));
+}
+
 TEST(Image, IsKnownByTheEndOfItsName) {
-  for (const char* name : {"a.png", "b/c.JPG", "x.jpeg", "y.Bmp", "z.pgm", "z.ppm"}) {
+  for (const char* name :
+       {"a.png", "b/c.JPG", "x.jpeg", "x.jfif", "w.WebP", "y.Bmp", "z.pgm", "z.ppm"}) {
     EXPECT_TRUE(has_image_name(name)) << name;
   }
   for (const char* name : {"a.gif", "png", ".png", "a.png.txt", "a"}) {
     EXPECT_FALSE(has_image_name(name)) << name;
   }
-  EXPECT_EQ(foreign_ending("a/b.WebP"), ".webp");
-  EXPECT_EQ(foreign_ending("a.jfif"), ".jfif");
-  for (const char* name : {"a.png", ".webp", "webp", "a.txt"}) {
+  EXPECT_EQ(foreign_ending("a/b.HEIC"), ".heic");
+  EXPECT_EQ(foreign_ending("a.gif"), ".gif");
+  for (const char* name : {"a.png", "a.jfif", ".heic", "heic", "a.txt"}) {
     EXPECT_FALSE(foreign_ending(name).has_value()) << name;
   }
 }

@@ -328,7 +328,7 @@ TEST_F(Record, DatasetsNamesSortAsTheirNumbersDo) {
 TEST_F(Record, DatasetTellsOfPicturesThatAreNone) {
   Records records;
   records.picture(1, 0, png(0));
-  records.picture(2, 1, "RIFFxxxxWEBP");
+  records.picture(2, 1, "RIFFxxxxWAVE");
   records.picture(3, 1, png(1));
   records.picture(4, 1, png(1).substr(0, 60));  // begins as one
   records.write(rec());

@@ -1,4 +1,5 @@
-// Pictures: PNG, JPEG, BMP, PGM and PPM, with limits small enough that none takes long.
+// Pictures: PNG, JPEG, WebP where libwebp is here, BMP, PGM and PPM, with limits small enough that
+// none takes long.
 #include <zlib.h>
 
 #include "base/data_error.h"
@@ -7,6 +8,7 @@
 #include "tests/data/idx_files.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/support/exif.h"
+#include "tests/support/webp.h"
 
 namespace ringlet::fuzz {
 
@@ -69,6 +71,10 @@ std::vector<std::string> seeds() {
           png(2, 3, 0),
           png(6, 4, 1),
           bmp(),
+          testing::lossless_webp(),
+          testing::lossy_webp(),
+          testing::transparent_webp(),
+          testing::animated_webp(),
           jpeg(),
           testing::with_orientation(jpeg(), 6, true),
           testing::with_orientation(jpeg(), 8, false),

@@ -202,7 +202,7 @@ std::vector<Provocation> provocations_by_inputs() {
       photographs_with({"--split", "0.5"}, 1),
       folder_with({"x.png"}),
       folder_with({"inner/train/a/x.png"}),
-      folder_with({"train/a/x.webp", "val/a/x.png"}),
+      folder_with({"train/a/x.heic", "val/a/x.png"}),
       {1,
        [](const Stage& stage) {
          for (const char* set : {"MNIST/raw", "KMNIST/raw"}) {

@@ -32,7 +32,7 @@ std::regex pattern_of(const std::string& message) {
 
 /// Names the package without which this build cannot be asked; empty where it is there.
 std::string lacking(const std::string& err) {
-  for (const char* package : {"libtomlplusplus-dev", "libgloo-dev"}) {
+  for (const char* package : {"libtomlplusplus-dev", "libgloo-dev", "libwebp7"}) {
     if (err.find(package) != std::string::npos) return package;
   }
   return "";

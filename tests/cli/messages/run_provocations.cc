@@ -9,6 +9,7 @@
 #include "tests/cli/messages/provocations.h"
 #include "tests/support/picture_folder.h"
 #include "tests/support/testdata.h"
+#include "tests/support/webp.h"
 
 namespace ringlet::testing {
 namespace {
@@ -28,8 +29,13 @@ Provocation shown(const std::string& picture) {
           }};
 }
 /// A JPEG of scans without content.
-std::string jpeg_of_scans(int count) {
+/// With a `side`, grey and square.
+std::string jpeg_of_scans(int count, int side = 0) {
   std::string file = "\xff\xd8";
+  const std::string sides{static_cast<char>(side >> 8), static_cast<char>(side)};
+  if (side > 0) {
+    file += std::string("\xff\xc0\0\x0b\x08", 5) + sides + sides + std::string("\1\1\x11\0", 4);
+  }
   for (int i = 0; i < count; ++i) file += std::string("\xff\xda\0\x08\1\1\0\1\0\0", 10);
   return file + "\xff\xd9";
 }
@@ -309,7 +315,7 @@ std::vector<Provocation> provocations_by_runs() {
       {1, [](const Stage& stage) { return with_model(stage, "predict", {stage / "."}); }},
       {1,
        [](const Stage& stage) {
-         stage.file("a.webp", "x");
+         stage.file("a.heic", "x");
          return with_model(stage, "predict", {stage / "."});
        }},
       shown(""),
@@ -317,6 +323,8 @@ std::vector<Provocation> provocations_by_runs() {
       shown("P5 4 4 255\nab"),
       shown("P5 99999 99999 255\nab"),
       shown(jpeg_of_scans(101)),
+      shown(jpeg_of_scans(20, 15000)),
+      shown(animated_webp()),
       {1,
        [](const Stage& stage) {
          const std::string large = stage.file("large.png", "");
