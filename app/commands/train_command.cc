@@ -38,6 +38,7 @@
 #include "comm/shared_text.h"
 #include "data/synthetic_faces.h"
 #include "train/recipe/models.h"
+#include "train/reports/advice.h"
 #include "train/task/classification.h"
 #include "train/telemetry/console.h"
 #include "train/telemetry/run_files.h"
@@ -97,7 +98,13 @@ class Notes : public train::RunListener {
   void step_done(const train::StepReport&) override {
     if (first_step_seconds_ < 0) first_step_seconds_ = seconds_since_process_start();
   }
-  void epoch_done(const train::EpochReport&) override { tested_ = true; }
+  void epoch_done(const train::EpochReport& report) override {
+    tested_ = true;
+    epoch_ = report.epoch;
+    learnt_.train_loss = report.train_loss;
+    learnt_.test_loss = report.test.loss;
+    learnt_.test_accuracy = report.test.accuracy();
+  }
   void saved(const std::string& path) override { last_saved_ = path; }
   void print(const train::RunSetup& setup) const {
     if (first_step_seconds_ >= 0) {
@@ -110,10 +117,22 @@ class Notes : public train::RunListener {
     fmt::print("{}\n",
                last_saved_.empty() ? "nothing was saved" : "saved " + on_one_line(last_saved_));
   }
+  /// Of a run that has made all its epochs.
+  void print_advice(const train::RunSetup& setup) const {
+    const train::Recipe& recipe = setup.options.recipe;
+    if (epoch_ < recipe.epochs) return;
+    train::Learnt learnt = learnt_;
+    learnt.classes = setup.data.train->target_values();
+    learnt.photographs = setup.data.train->photographs();
+    const std::string advice = train::advice_on(learnt, recipe);
+    if (!advice.empty()) fmt::print("\nadvice    {}\n", advice);
+  }
 
  private:
   double first_step_seconds_ = -1;
   bool tested_ = false;
+  std::int64_t epoch_ = 0;  // the last that was tested
+  train::Learnt learnt_;    // in it
   std::string last_saved_;
 };
 
@@ -286,6 +305,7 @@ void print_end(const train::RunResult& result, const train::RunSetup& setup,
                          setup.data.test->target_names());
   }
   notes.print(setup);
+  notes.print_advice(setup);
 }
 
 int run_training(const RawFlags& flags, const CLI::App& command, comm::Group& group) {
