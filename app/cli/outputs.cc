@@ -21,10 +21,10 @@ namespace {
 namespace fs = std::filesystem;
 
 /// What a run writes into its folder.
-constexpr std::array kRunFiles{
-    "state",         train::kStateBefore,  train::kBestFolder, "model.safetensors",
-    "config.toml",   "run.json",           "metrics.jsonl",    "epochs.csv",
-    train::kRocFile, train::kDistancesFile};
+constexpr std::array kRunFiles{"state",           train::kStateBefore,   train::kBestFolder,
+                               train::kModelFile, train::kBestModelFile, "config.toml",
+                               "run.json",        "metrics.jsonl",       "epochs.csv",
+                               train::kRocFile,   train::kDistancesFile};
 constexpr std::array kStateFiles{"model.safetensors", "optimizer.safetensors", "state.json"};
 
 /// Whether the name is taken, be it by a link that leads nowhere.

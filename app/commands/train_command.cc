@@ -37,6 +37,8 @@
 #include "base/one_line.h"
 #include "comm/shared_text.h"
 #include "data/synthetic_faces.h"
+#include "train/files/state.h"
+#include "train/loop/best_test.h"
 #include "train/recipe/models.h"
 #include "train/reports/advice.h"
 #include "train/task/classification.h"
@@ -288,6 +290,26 @@ std::string what_a_trace_lacks(const train::TraceWriter& trace) {
                      train::with_commas(trace.left_out()));
 }
 
+/// "epoch 4"
+std::string epoch_of(const train::BestTest& best, const train::RunSetup& setup) {
+  return fmt::format("epoch {}", setup.partition.epoch_of(best.step - 1) + 1);
+}
+
+/// Which model was the best, and whether --patience has ended the run.
+void print_best(const train::RunResult& result, const train::RunSetup& setup) {
+  if (!result.best) return;
+  const train::BestTest& best = *result.best;
+  const fs::path& out = setup.options.files.out;
+  fmt::print("\nbest      {} after {}{}\n", in_words(best), epoch_of(best, setup),
+             out.empty() ? "" : ": " + on_one_line((out / train::kBestModelFile).string()));
+  if (!result.stopped) return;
+  const std::int64_t epoch = setup.partition.epoch_of(result.step - 1) + 1;
+  fmt::print(
+      "patience  the run has ended after epoch {} of {}: the last {} were no better; a larger "
+      "--patience (now {}) or more --epochs let --resume go on\n",
+      epoch, setup.options.recipe.epochs, best.worse, setup.options.recipe.patience);
+}
+
 /// What is told of a run at its end. `trace`: null: there is none.
 void print_end(const train::RunResult& result, const train::RunSetup& setup,
                const CLI::App& command, const Notes& notes, train::Console& console,
@@ -304,6 +326,7 @@ void print_end(const train::RunResult& result, const train::RunSetup& setup,
     train::print_classes(stdout, result.test, train::class_counts(result.test),
                          setup.data.test->target_names());
   }
+  print_best(result, setup);
   notes.print(setup);
   notes.print_advice(setup);
 }

@@ -49,6 +49,10 @@ Html facts_of(const RunResult& result) {
   Html html = "<dl class=\"facts\">\n";
   html += fact("Test accuracy", or_dash(result.test_accuracy, markup("{:.2f} <small>%</small>",
                                                                      100 * result.test_accuracy)));
+  if (result.best_epoch > 0) {
+    html += fact(fmt::format("Best accuracy, epoch {}", result.best_epoch),
+                 markup("{:.2f} <small>%</small>", 100 * result.best_accuracy));
+  }
   html += fact("Test loss", markup("{:.4f}", result.test_loss));
   html += fact("Training loss", markup("{:.4f}", result.train_loss));
   html += fact("Training time", seconds_in_words(result.seconds));

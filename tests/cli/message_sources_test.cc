@@ -138,6 +138,7 @@ std::vector<std::vector<std::string>> thrown(const std::string& code, const std:
 /// Messages that the page need not explain, by their first words.
 const std::map<std::string, const char*> kUnexplained{
     {"is of the loss of", "the command line has no other task"},
+    {"--best-by accuracy: this task", "the command line has no other task"},
     {"'ringlet predict' needs", "the page has it with <command>"},
     {"the model is for images of", "the command line has compared them before"},
     {"there is no model '", "the command line has checked it before"},

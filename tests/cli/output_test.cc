@@ -167,6 +167,39 @@ TEST(Resume, WithAContradictionNamesBothValues) {
   EXPECT_TRUE(succeeds(ringlet(resume(out, {"--lr", "0.1", "--model", "mlp"}))));
 }
 
+TEST(Best, IsNamedAtTheEndAndTaken) {
+  const TemporaryDirectory folder;
+  const std::string out = folder / "run";
+  const Outcome outcome = ringlet(quick_train({"--epochs", "2", "--out", out}));
+  EXPECT_TRUE(succeeds(outcome));
+  const std::string best = out + "/model.best.safetensors";
+  EXPECT_TRUE(holds(outcome.out, {"\nbest      test accuracy ", " after epoch ", best}));
+  EXPECT_TRUE(succeeds(ringlet({"eval", "--checkpoint", best})));
+  EXPECT_TRUE(fails_with(2, ringlet(quick_train({"--best-by", "recall"})),
+                         {"--best-by", "auto, accuracy, loss"}));
+  // Another run there has another best one.
+  EXPECT_TRUE(succeeds(ringlet(quick_train({"--max-steps", "1", "--force", "--out", out}))));
+  EXPECT_FALSE(fs::exists(best));
+}
+
+TEST(Patience, SaysThatTheRunHasEndedAndHowItGoesOn) {
+  const TemporaryDirectory folder;
+  const std::string out = folder / "run";
+  const Arguments line{"--epochs", "5", "--lr", "0", "--schedule", "constant", "--out", out};
+  const Outcome outcome = ringlet(quick_train(line + Arguments{"--patience", "1"}));
+  EXPECT_TRUE(succeeds(outcome));
+  const char* const told =
+      "patience  the run has ended after epoch 2 of 5: the last 1 were no better";
+  EXPECT_TRUE(holds(outcome.out, {told, "--patience (now 1)"}));
+  EXPECT_TRUE(fs::exists(out + "/model.safetensors"));
+  const Outcome again = ringlet(resume(out));
+  EXPECT_TRUE(succeeds(again));
+  EXPECT_TRUE(holds(again.out, {told, "nothing was left to do"}));
+  const Outcome on = ringlet(resume(out, {"--patience", "2"}));
+  EXPECT_TRUE(succeeds(on));
+  EXPECT_TRUE(holds(on.out, {"after epoch 3 of 5: the last 2 were no better"}));
+}
+
 TEST(Resume, FromADamagedStateIsRefused) {
   const TemporaryDirectory folder;
   const fs::path out = folder / "run";

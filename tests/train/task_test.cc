@@ -89,6 +89,15 @@ TEST(Task, ExactModeHasTheSameBytesForAnyReplicas) {
   }
 }
 
+TEST(Task, TheBestIsByTheLossWhereNoAccuracyIsMeasured) {
+  TrainOptions options = own(plain_options(1));
+  EXPECT_EQ(make_run_setup(options, splits(), 1).best_by, "loss");
+  options.recipe.best_by = BestBy::accuracy;
+  EXPECT_TRUE(testing::says(
+      testing::message_of<ContractError>([&] { make_run_setup(options, splits(), 1); }),
+      {"--best-by accuracy", "does not measure it, but loss, root mean square", "--best-by loss"}));
+}
+
 // Of six hundred test samples three passes are made, by as many ranks or by one.
 TEST(Task, EvaluationHasTheSameBitsForAnyRanks) {
   const Outcome one = run(own(exact_options(1)), splits());

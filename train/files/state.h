@@ -2,6 +2,8 @@
 //
 //   OUT/centres.safetensors the centres of a loss with a margin (centres.h)
 //   OUT/model.safetensors   weights and buffers alone, in PyTorch's names and layouts
+//   OUT/model.best.safetensors
+//                           the same for the best test of an epoch (best_spec.h)
 //   OUT/best/               the model, and the centres, of the best verification
 //   OUT/state.before/       the state before this one, of the same run
 //   OUT/state/              replaced as one, so that there is always a whole one:
@@ -60,9 +62,10 @@ struct HostState {
   std::optional<RowsApart> rows_apart{};
 };
 
-inline constexpr const char* kStateBefore = "state.before";     ///< in OUT
-inline constexpr const char* kBestFolder = "best";              ///< in OUT
-inline constexpr const char* kModelFile = "model.safetensors";  ///< in OUT and in a state
+inline constexpr const char* kStateBefore = "state.before";              ///< in OUT
+inline constexpr const char* kBestFolder = "best";                       ///< in OUT
+inline constexpr const char* kModelFile = "model.safetensors";           ///< in OUT and in a state
+inline constexpr const char* kBestModelFile = "model.best.safetensors";  ///< in OUT
 inline constexpr const char* kOptimizerFile = "optimizer.safetensors";
 
 /// A state that was read from a folder.

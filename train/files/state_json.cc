@@ -103,6 +103,27 @@ std::vector<BestVerification> read_best(const nlohmann::json& json) {
   return best;
 }
 
+nlohmann::json to_json(const BestTest& best) {
+  return {{"by", best.by}, {"value", best.value}, {"step", best.step}, {"worse", best.worse}};
+}
+
+BestTest read_best_test(const nlohmann::json& json) {
+  BestTest best;
+  read_field(json, "by", best.by);
+  read_field(json, "value", best.value);
+  read_field(json, "step", best.step);
+  read_field(json, "worse", best.worse);
+  return best;
+}
+
+void require_possible(const std::string& source, const BestTest& best) {
+  const bool is_known = best.by == "accuracy" || best.by == "loss";
+  if (is_known && best.step > 0 && best.worse >= 0) return;
+  throw FileError(fmt::format(
+      "{} has a best {} of step {}, {} epochs ago, which no run has; the file is damaged", source,
+      on_one_line(best.by, kShown), best.step, best.worse));
+}
+
 void require_possible(const std::string& source, const BestVerification& best) {
   if (best.accuracy >= 0 && best.accuracy <= 1 && best.step >= 0) return;
   throw FileError(
@@ -162,6 +183,8 @@ std::string format_state_json(const StateJson& state) {
   if (state.progress.untested) json["untested"] = to_json(*state.progress.untested);
   if (state.progress.unverified) json["unverified"] = true;
   if (!state.progress.best.empty()) json["best"] = to_json(state.progress.best);
+  if (state.progress.best_test) json["best_test"] = to_json(*state.progress.best_test);
+  if (state.progress.stopped) json["stopped"] = true;
   if (state.loss_scale) {
     const LossScaleState& scale = *state.loss_scale;
     json["loss_scale"] = {{"scale", scale.scale},
@@ -191,6 +214,10 @@ StateJson parse_state_json(const std::string& source, std::string_view text) {
     if (json.contains("untested")) state.progress.untested = read_ended_epoch(json["untested"]);
     if (json.contains("unverified")) read_field(json, "unverified", state.progress.unverified);
     if (json.contains("best")) state.progress.best = read_best(json["best"]);
+    if (json.contains("best_test")) {
+      state.progress.best_test = read_best_test(json["best_test"]);
+    }
+    if (json.contains("stopped")) read_field(json, "stopped", state.progress.stopped);
     if (json.contains("loss_scale")) state.loss_scale = read_loss_scale(json["loss_scale"]);
     if (json.contains(kSums)) state.sums = json[kSums].get<FileSums>();
     if (!json.contains("recipe")) throw std::runtime_error("'recipe' is missing");
@@ -199,6 +226,7 @@ StateJson parse_state_json(const std::string& source, std::string_view text) {
   }
   require_possible(source, state.progress);
   for (const BestVerification& best : state.progress.best) require_possible(source, best);
+  if (state.progress.best_test) require_possible(source, *state.progress.best_test);
   if (state.loss_scale) require_possible(source, *state.loss_scale);
   state.recipe = recipe_from_json(json["recipe"], source);
   if (json.contains(kSums)) check_own_sum(source, json, state.sums);

@@ -32,6 +32,15 @@ struct BestVerification {
   bool operator==(const BestVerification&) const = default;
 };
 
+/// The best test of a run's epochs so far.
+struct BestTest {
+  std::string by;          ///< "accuracy" or "loss"
+  double value = 0;        ///< of it
+  std::int64_t step = 0;   ///< after which
+  std::int64_t worse = 0;  ///< epochs since then
+  bool operator==(const BestTest&) const = default;
+};
+
 /// How far a run has come. Sums are those of the epoch that is under way.
 struct Progress {
   std::int64_t step = 0;  ///< optimiser steps done
@@ -44,6 +53,8 @@ struct Progress {
   /// The same of a verification that is due after this step.
   bool unverified = false;
   std::vector<BestVerification> best{};  ///< of each set of pairs, in the order of --verify
+  std::optional<BestTest> best_test{};   ///< whose model is OUT/model.best.safetensors
+  bool stopped = false;                  ///< --patience has ended the run before its last step
 };
 
 /// The scale of the loss under f16, and what it depends on (kernels/loss_scale.h).

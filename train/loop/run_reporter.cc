@@ -158,7 +158,9 @@ void RunReporter::epoch_done(const Progress& progress, const EndedEpoch& ended,
       .seconds = ended.seconds,
       .samples_per_second = static_cast<double>(ended.samples) / ended.seconds,
       .sync_share = ended.phases.sync / ended.seconds,
-      .phases = ended.phases};
+      .phases = ended.phases,
+      .best = progress.best_test,
+      .is_best = progress.best_test && progress.best_test->step == progress.step};
   if (!stage_seconds_.empty() && ended.samples > 0) {
     report.stages =
         report_of(stage_seconds_, setup_.stages->count(), setup_.stages->forecast.step.bubble);

@@ -2,11 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <fstream>
 #include <optional>
 #include <sstream>
 #include <system_error>
 #include <utility>
+#include <vector>
 
+#include "base/files/input_file.h"
 #include "base/files/posix_file.h"
 #include "base/machine.h"
 #include "train/files/centres.h"
@@ -63,9 +66,10 @@ bool StateSaver::due(std::int64_t step) const {
 }
 
 void StateSaver::save(TrainStep& step, const Progress& progress, RunReporter& reporter) {
-  if (saved_step_ == progress.step) return;
-  if (holds(progress.step) && progress.step != setup_.last_step) return;
+  if (saved_step_ == progress.step && (saved_end_ || !ends_with(progress))) return;
+  if (holds(progress.step) && !ends_with(progress)) return;
   saved_step_ = progress.step;
+  saved_end_ = ends_with(progress);
   const auto write_state = [&](AtomicDirectory& folder, const HostState& state) {
     write(folder, state, step, progress, reporter);
   };
@@ -166,11 +170,45 @@ void StateSaver::save_best(TrainStep& step, const Progress& progress) {
   step.swap_average();
 }
 
+void StateSaver::save_best_model(TrainStep& step, const Progress& progress) {
+  communicator_.set_activity("saving");
+  step.swap_average();
+  const bool whole_here = whole_ == nullptr && !step.is_sharded();
+  HostState state;
+  if (whole_ != nullptr) state = whole_->collect(step);
+  if (whole_ == nullptr && !whole_here) state = step.download_state();
+  on_rank_0(communicator_, device_, "saving", [&] {
+    if (whole_here) state = step.download_state();
+    require_finite(state, registry_of(step), progress.step);
+    save_model(setup_.options.files.out / kBestModelFile, registry_of(step), state, setup_.model);
+  });
+  step.swap_average();
+}
+
+namespace {
+
+void copy_file_atomically(const fs::path& from, const fs::path& to) {
+  constexpr std::size_t kPiece = 1 << 20;
+  std::ifstream source = open_input(from);
+  AtomicFile target(to);
+  std::vector<char> piece(kPiece);
+  while (source.read(piece.data(), kPiece), source.gcount() > 0) {
+    target.write(piece.data(), static_cast<std::size_t>(source.gcount()));
+  }
+  target.commit();
+}
+
+}  // namespace
+
 void StateSaver::bring_best() const {
   const fs::path& out = setup_.options.files.out;
   if (!setup_.resumed || out.empty() || goes_on_there(setup_)) return;
-  const fs::path former = setup_.resumed->folder.parent_path() / kBestFolder;
+  const fs::path former_out = setup_.resumed->folder.parent_path();
+  const fs::path former = former_out / kBestFolder;
   std::error_code error;
+  if (setup_.resumed->progress.best_test && fs::exists(former_out / kBestModelFile, error)) {
+    copy_file_atomically(former_out / kBestModelFile, out / kBestModelFile);
+  }
   if (setup_.resumed->progress.best.empty() || !fs::is_directory(former, error)) return;
   AtomicDirectory folder(out / kBestFolder);
   for (const char* name : {kModelFile, kCentresFile, kCentresFolder}) {
@@ -179,6 +217,11 @@ void StateSaver::bring_best() const {
     if (error) throw posix::file_error("write", folder.path() / name, error.value());
   }
   folder.commit();
+}
+
+/// Whether the run's model is the one after progress.step.
+bool StateSaver::ends_with(const Progress& progress) const {
+  return progress.step == setup_.last_step || progress.stopped;
 }
 
 /// Whether OUT/state is the state after `step`. The same on all ranks.
@@ -202,7 +245,7 @@ void StateSaver::write(AtomicDirectory& folder, const HostState& state, TrainSte
   save_state(folder, out, registry, state, setup_.model, setup_.options.recipe, progress,
              setup_.data.train->hash(), std::exchange(former_, FormerState::kept));
   reporter.saved((out / "state").string());
-  if (progress.step != setup_.last_step) return;
+  if (!ends_with(progress)) return;
   save_model(out / "model.safetensors", registry, state, setup_.model);
   reporter.saved((out / "model.safetensors").string());
   if (!has_centres(registry)) return;

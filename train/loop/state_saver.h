@@ -36,8 +36,11 @@ class StateSaver {
   /// Writes the model of a verification that is the best so far to OUT/best, as one folder.
   /// Collective. Throws as save() does.
   void save_best(TrainStep& step, const Progress& progress);
-  /// Where the run goes on in another folder than before: takes OUT/best of that one along. On rank
-  /// 0, at the start.
+  /// Writes the model of the best test so far to OUT/model.best.safetensors. Collective. Throws as
+  /// save() does.
+  void save_best_model(TrainStep& step, const Progress& progress);
+  /// Where the run goes on in another folder than before: takes the best models of that one along.
+  /// On rank 0, at the start.
   void bring_best() const;
 
   /// After an evaluation or a verification: where OUT/state is the state of this step, it says from
@@ -46,6 +49,7 @@ class StateSaver {
 
  private:
   bool holds(std::int64_t step) const;
+  bool ends_with(const Progress& progress) const;
   const nn::Registry& registry_of(TrainStep& step) const;
   void write(AtomicDirectory& folder, const HostState& state, TrainStep& step,
              const Progress& progress, RunReporter& reporter);
@@ -62,7 +66,8 @@ class StateSaver {
   comm::Communicator& communicator_;
   StageState* whole_;
   std::int64_t saved_step_ = -1;
-  FormerState former_;  // of the next save
+  bool saved_end_ = false;  // with it, the run's model
+  FormerState former_;      // of the next save
 };
 
 }  // namespace ringlet::train

@@ -14,6 +14,7 @@
 #include "train/batches/label_batches.h"
 #include "train/files/centres.h"
 #include "train/files/load_model.h"
+#include "train/loop/best_test.h"
 #include "train/loop/centres_in_words.h"
 #include "train/loop/diagnose.h"
 #include "train/loop/on_rank_0.h"
@@ -268,6 +269,7 @@ void TrainLoop::load_start() {
   }
   step_.swap_average();  // a state's model is the average
   progress_ = setup_.resumed->progress;
+  outlast_patience(setup_.options.recipe, *setup_.resumed, progress_);
   progress_.unverified = progress_.unverified && !setup_.verification.empty();
 }
 
@@ -275,7 +277,7 @@ RunResult TrainLoop::run() {
   bool goes_on =
       !progress_.untested || test(*progress_.untested);  // the former run was ended there
   if (progress_.unverified) goes_on = goes_on && verify();
-  while (goes_on && progress_.step < setup_.last_step) goes_on = step();
+  while (goes_on && progress_.step < setup_.last_step && !progress_.stopped) goes_on = step();
   settle();
   const bool in_epoch = progress_.epoch_samples > 0;
   if (goes_on && in_epoch) {
@@ -286,6 +288,8 @@ RunResult TrainLoop::run() {
   result_.step = progress_.step;
   result_.finished = goes_on;
   result_.interrupted = !goes_on;
+  result_.best = progress_.best_test;
+  result_.stopped = progress_.stopped;
   save_if_due(true);
   reporter_.ended(step_.sync());
   return result_;
@@ -542,7 +546,7 @@ void TrainLoop::after_step() {
   progress_.unverified = verifies;
   save_if_due(stop_agreed_ && !last);  // before the test, which takes its time, and may fail
   const bool tested = (!epoch_end || test(*progress_.untested)) && (!verifies || verify());
-  result_.interrupted = !tested || (stop_agreed_ && !last);
+  result_.interrupted = !tested || (stop_agreed_ && !last && !progress_.stopped);
   if (!result_.interrupted) return;
   save_if_due(true);
   if (reads(setup_)) end_if_broken();
@@ -604,11 +608,23 @@ bool TrainLoop::test(const EndedEpoch& ended) {
   }
   if (!tested.result) return false;
   result_.test = *tested.result;
+  const bool ends_epoch = progress_.untested.has_value();  // else it goes on, in another run
+  if (ends_epoch && note_best_test(setup_, result_.test, progress_)) save_best();
   reporter_.epoch_done(progress_, ended, result_.test);
-  if (!progress_.untested) return true;  // the epoch goes on, in another run
-  progress_ = {.step = progress_.step, .unverified = progress_.unverified, .best = progress_.best};
+  if (!ends_epoch) return true;
+  progress_ = {.step = progress_.step,
+               .unverified = progress_.unverified,
+               .best = progress_.best,
+               .best_test = progress_.best_test,
+               .stopped = progress_.stopped};
   saver_.note_tested(progress_);
   return true;
+}
+
+void TrainLoop::save_best() {
+  if (setup_.options.files.out.empty()) return;
+  check_before_saving();
+  saver_.save_best_model(step_, progress_);
 }
 
 bool TrainLoop::wants_verification() const {

@@ -34,6 +34,8 @@ struct RunResult {
   bool finished = false;     ///< all planned steps, or as many as --max-steps allows, and the test
   bool interrupted = false;  ///< somebody asked to stop, and something is left to do
   Evaluation test;           ///< the last evaluation, if there was one
+  std::optional<BestTest> best{};  ///< of the run's epochs
+  bool stopped = false;            ///< --patience has ended the run, now or before
 };
 
 /// Where a rank's micro-batch `unit` of `units` in `step` stands. `by_rank`: the samples of each
@@ -116,6 +118,7 @@ class TrainLoop {
   bool note_best(const std::vector<Verified>& sets);
   void end_if_broken();
   [[noreturn]] void end_with_failure(const std::exception_ptr& failure, std::string_view resumed);
+  void save_best();
   void save_if_due(bool at_end);
 
   const RunSetup& setup_;

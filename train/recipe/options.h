@@ -16,6 +16,7 @@
 #include "kernels/tensor.h"
 #include "nn/models/model.h"
 #include "train/pipeline/schedules.h"
+#include "train/recipe/best_spec.h"
 #include "train/recipe/classification_spec.h"
 #include "train/recipe/margin_spec.h"
 #include "train/recipe/optimizer_spec.h"
@@ -48,6 +49,7 @@ struct Recipe : RateSpec,
                 PictureSpec,
                 GradientSpec,
                 PrecisionSpec,
+                BestSpec,
                 VerifySpec {
   std::string model = "lenet";
   std::string data = data::named_datasets().front().name;

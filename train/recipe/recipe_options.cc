@@ -88,6 +88,7 @@ OptionTable<Recipe> made() {
                       "0: the weights themselves",
               .range = from(0).below(1),
               .value_name = "DECAY"}));
+  table.add(best_options());
   table.add(verify_options());
   return table;
 }

@@ -50,6 +50,8 @@ struct EpochReport {
   double samples_per_second = 0;
   double sync_share = 0;  ///< part of `seconds` that rank 0's replica spent in synchronisation
   PhaseSeconds phases;    ///< of rank 0's replica; on a GPU, of the thread that launches
+  std::optional<BestTest> best{};  ///< of the run's epochs so far, this one included
+  bool is_best = false;            ///< it is this one's
   /// Of a model in stages on processors; nothing where the run began behind the epoch's last step.
   std::optional<StagesReport> stages{};
 };

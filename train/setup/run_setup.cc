@@ -24,6 +24,7 @@
 #include "train/optimizers/optimizer.h"
 #include "train/recipe/recipe_options.h"
 #include "train/recipe/version.h"
+#include "train/setup/best_measure.h"
 #include "train/setup/run_options.h"
 #include "train/sync/shard_tree.h"
 #include "train/sync/transport_choice.h"
@@ -396,6 +397,7 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
   setup.replica.input = model_input(*data.train);
   setup.replica.task = task_of(options, *data.train);
   setup.weights = weights_of(*task_of(setup.replica), *data.train);
+  setup.best_by = best_measure(recipe, *task_of(setup.replica));
   setup.replica.fields = {data.train->fields().begin(), data.train->fields().end()};
   require((kind == DeviceKind::cpu && !mixed) || options.execution.layout != LayoutChoice::lanes,
           "--layout lanes", "is for the CPU; leave it out");

@@ -3,6 +3,8 @@
 #include <filesystem>
 
 #include "base/files/atomic_file.h"
+#include "base/files/posix_file.h"
+#include "train/files/state.h"
 #include "train/telemetry/epoch_table.h"
 #include "train/telemetry/metrics.h"
 #include "train/telemetry/run_record.h"
@@ -23,6 +25,13 @@ void refuse_pipe(const fs::path& file) {
   throw FileError("cannot write " + file.string() + ": it is no plain file; name another path");
 }
 
+/// A former run's, which this one need not replace.
+void remove_former(const fs::path& file) {
+  std::error_code error;
+  fs::remove(file, error);
+  if (error) throw posix::file_error("remove", file, error.value());
+}
+
 }  // namespace
 
 RunFiles::RunFiles(const RunSetup& setup) {
@@ -31,6 +40,7 @@ RunFiles::RunFiles(const RunSetup& setup) {
   const fs::path own = files.out.empty() ? fs::path() : files.out / "metrics.jsonl";
   if (!own.empty()) {
     for (const char* name : {"metrics.jsonl", "epochs.csv"}) refuse_pipe(files.out / name);
+    if (!setup.resumed) remove_former(files.out / kBestModelFile);
     const std::vector<double> none(kTold, 0);
     const std::vector<Figure> told = task_of(setup.replica)->told_of_training(none);
     files_.push_back(std::make_unique<RunRecord>(files.out / "run.json", setup));

@@ -123,6 +123,8 @@ std::vector<Provocation> provocations_by_flags() {
       usage_of_train({"--loss", "arcface", "--margin", "half"}),
       usage_of_train({"--loss", "arcface", "--margin", "3.2"}),
       usage_of_train({"--init-centres", "c.safetensors"}),
+      usage_of_train({"--best-by", "loss", "--loss", "arcface"}),
+      usage_of_train({"--patience", "2", "--loss", "arcface"}),
       usage_of_train({"--verify-every", "5"}),
       usage_of_train({"--verify", "a.bin,,b.bin"}),
       usage_of_train({"--verify", "a.bin,./a.bin"}),

@@ -388,6 +388,7 @@ std::vector<Provocation> provocations_by_inputs() {
           "\"recipe\"",
           R"("loss_scale": {"scale": 2, "good_steps": 0, "skips": -1, "skips_in_row": 0}, "recipe")"),
       state("\"recipe\"", R"("best": [{"set": "a", "accuracy": 2, "step": 1}], "recipe")"),
+      state("\"by\": \"accuracy\"", R"("by": "luck")"),
       {1,
        [one_pair](const Stage& stage) {
          const std::string pairs = stage.file("p.bin", one_pair);

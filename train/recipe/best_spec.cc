@@ -1,0 +1,25 @@
+#include "train/recipe/best_spec.h"
+
+namespace ringlet::train {
+
+namespace {
+
+/// It decides when a run ends, and nothing that is learnt until then.
+bool always(const OptionValue&, const OptionValue&) { return true; }
+
+}  // namespace
+
+std::vector<Option<BestSpec>> best_options() {
+  return {choice_option(
+              "best_by", &BestSpec::best_by,
+              {{"auto", BestBy::automatic}, {"accuracy", BestBy::accuracy}, {"loss", BestBy::loss}},
+              {.help = "which test is the best: OUT/model.best.safetensors is the model "
+                       "of its epoch; auto takes the accuracy where there is one"}),
+          option("patience", &BestSpec::patience,
+                 {.help = "end the run after N epochs without a better test; 0: never",
+                  .range = from(0),
+                  .may_become = always,
+                  .value_name = "N"})};
+}
+
+}  // namespace ringlet::train
