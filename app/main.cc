@@ -1,7 +1,7 @@
 // The program: reads the command line, runs one command, turns errors into one line and a code.
 //
-// Exit codes: 0 done, 1 failed, 2 the command line is wrong, 3 what was printed is lost, 128 + n
-// stopped by signal n.
+// Exit codes: 0 done, 1 failed, 2 the command line is wrong, 3 what was printed is lost, 4 a loss
+// or weights are no numbers any more, 128 + n stopped by signal n.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -26,6 +26,7 @@
 #include "base/error.h"
 #include "base/memory_reserve.h"
 #include "base/stop_request.h"
+#include "train/reports/failure.h"
 
 namespace ringlet::app {
 
@@ -112,6 +113,9 @@ int run_program(int argc, char** argv) {
   } catch (const UsageError& error) {
     print_error(error.what());
     return kUsage;
+  } catch (const train::NumbersError& error) {
+    print_error(error.what());
+    return kNoNumbers;
   } catch (const std::system_error&) {
     if (output_failed()) return 0;  // as far as the work goes; finish_output() tells the rest
     print_error(message_of_current_exception());

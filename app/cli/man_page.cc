@@ -26,6 +26,9 @@ the command line, a variable or a configuration file is wrong; nothing was begun
 3
 done, but what was printed could not be written
 .TP
+4
+a training whose loss, gradient or weights are no numbers any more
+.TP
 128 + n
 signal n stopped it; a run has finished its step and saved its state. 141: the reader of its output went away
 )";

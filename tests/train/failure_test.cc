@@ -1,4 +1,6 @@
 // One replica fails, at every point where it can: all end at once, and the user reads the cause.
+#include "train/reports/failure.h"
+
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -306,7 +308,8 @@ TEST_P(BrokenNumbers, StopTheRunAndLeaveTheFormerState) {
     void step_done(const StepReport& report) override { step = report.step; }
     std::int64_t step = 0;
   } last;
-  const std::string message = quick_message_of<Error>([&] { run(options, small_data(), {&last}); });
+  const std::string message =
+      quick_message_of<NumbersError>([&] { run(options, small_data(), {&last}); });
   EXPECT_TRUE(testing::says(message, {"the loss is", "in step " + std::to_string(last.step + 1),
                                       "the output of layer", "--lr", "replica"}));
   EXPECT_TRUE(message.starts_with("the loss is")) << message;  // not one replica's
@@ -334,6 +337,20 @@ TEST(Failure, BrokenParametersAreNotSaved) {
   EXPECT_TRUE(testing::says(message, {"the update of step 1", "conv1.weight", "--lr"}));
   EXPECT_FALSE(std::filesystem::exists(folder / "state"));
   EXPECT_FALSE(std::filesystem::exists(folder / "model.safetensors"));
+}
+
+TEST(Failure, ATestWithoutANumberIsNamedWithTheLastGoodLoss) {
+  TrainOptions options = small_options(2);
+  options.recipe.lr = 1e39;
+  options.recipe.clip_norm = 1e-3;
+  options.recipe.precision = Precision::bf16;
+  options.execution.emulate_precision = true;
+  options.max_steps = 1;
+  const std::string message = quick_message_of<NumbersError>([&] { run(options, small_data()); });
+  EXPECT_TRUE(
+      testing::says(message, {"the test loss is ", " in step 1 (epoch 1), after a loss of 2.",
+                              "--precision f32, and check the data"}));
+  EXPECT_EQ(message.find("--clip-norm"), std::string::npos);
 }
 
 TEST(Failure, ABrokenParameterIsNamed) {

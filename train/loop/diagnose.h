@@ -34,29 +34,41 @@ FirstBroken find_first_nonfinite(Replica& replica, const RunSetup& setup, const 
                                  std::int64_t step, DataAxis* axis = nullptr,
                                  StageLink* link = nullptr);
 
-/// Throws the RunError that ends the run; `findings` of all ranks, as texts.
-[[noreturn]] void throw_nonfinite_loss(double loss, const RunSetup& setup, std::int64_t step,
-                                       const std::vector<std::string>& findings);
+/// The last loss of this start of the run that was a number: the mean over the step's samples.
+struct GoodLoss {
+  double loss = 0;
+  std::int64_t step = 0;  ///< from 1; 0: there was none
+};
 
-/// Throws the RunError that ends a run whose loss is finite while the gradient, which travelled as
-/// f16 or bf16, is not.
+/// Throws the NumbersError that ends the run; `findings` of all ranks, as texts.
+[[noreturn]] void throw_nonfinite_loss(double loss, const GoodLoss& last, const RunSetup& setup,
+                                       std::int64_t step, const std::vector<std::string>& findings);
+
+/// Throws the NumbersError that ends a run whose test, after `step` steps, has a loss that is no
+/// number.
+void require_finite_test(const Evaluation& test, const GoodLoss& last, const RunSetup& setup,
+                         std::int64_t step);
+
+/// Throws the NumbersError that ends a run whose loss is finite while the gradient, which travelled
+/// as f16 or bf16, is not.
 [[noreturn]] void throw_overflown_gradient(double loss, const RunSetup& setup, std::int64_t step);
 
-/// Throws the RunError that ends a run whose last steps under f16, up to `step`, were all skipped.
+/// Throws the NumbersError that ends a run whose last steps under f16, up to `step`, were all
+/// skipped.
 [[noreturn]] void throw_many_skips(const StepSums& sums, const RunSetup& setup, std::int64_t step);
 
 /// Says in words which parameter is the first whose gradient, in arena 0, has numbers that are not
 /// finite; empty if none is, as a later step's gradient may have replaced it.
 std::string find_nonfinite_gradient(Replica& replica);
 
-/// Throws the RunError that ends a run whose gradient cannot be clipped; `finding` of the above.
-/// The gradient is the same on all ranks, but for rows that are cut over them.
+/// Throws the NumbersError that ends a run whose gradient cannot be clipped; `finding` of the
+/// above. The gradient is the same on all ranks, but for rows that are cut over them.
 [[noreturn]] void throw_nonfinite_gradient(double norm, const std::string& finding,
                                            const RunSetup& setup, std::int64_t step);
 
-/// Throws Error naming the first parameter or buffer of `state`, or part of the optimiser's state,
-/// with numbers that are not finite: such a state must not replace the former one. `step`: steps
-/// done.
+/// Throws NumbersError naming the first parameter or buffer of `state`, or part of the optimiser's
+/// state, with numbers that are not finite: such a state must not replace the former one. `step`:
+/// steps done.
 void require_finite(const HostState& state, const nn::Registry& registry, std::int64_t step);
 
 }  // namespace ringlet::train

@@ -11,6 +11,7 @@
 #include "train/files/centres.h"
 #include "train/files/row_files.h"
 #include "train/files/safetensors.h"
+#include "train/reports/failure.h"
 
 namespace ringlet::train {
 
@@ -49,7 +50,7 @@ void require_finite(const std::vector<float>& rows, const std::string& tensor, s
                     std::int64_t columns, std::int64_t step) {
   const auto broken = std::ranges::find_if(rows, [](float x) { return !std::isfinite(x); });
   if (broken == rows.end()) return;
-  throw Error(fmt::format(
+  throw NumbersError(fmt::format(
       "the update of step {} left numbers that are not finite in the {} of the centres, first in "
       "row {}; nothing was saved over the former state. Try a smaller --lr",
       step, tensor, first + (broken - rows.begin()) / columns));

@@ -470,6 +470,7 @@ void TrainLoop::take_sums(std::size_t in_flight) {
     if (std::isfinite(step.sums.loss)) {  // that of a skipped step may not be
       progress_.epoch_loss += step.sums.loss;
       progress_.epoch_samples += step.samples;
+      good_loss_ = {step.sums.loss / static_cast<double>(step.samples), step.step};
       for (std::size_t i = 0; i < kTold; ++i) {
         const double told = step.sums.told[i];
         if (std::isfinite(told)) progress_.epoch_told[i] += told;
@@ -496,7 +497,7 @@ void TrainLoop::check_sums(const Pending& step) {
         find_first_nonfinite(step_.replica(), setup_, ranks_, index, step_.axis(), link_.get());
     const auto findings = ranks_.world.gather_text(device_.communication(), to_text(found),
                                                    "search for broken numbers");
-    throw_nonfinite_loss(sums.loss, setup_, index, findings);
+    throw_nonfinite_loss(sums.loss, good_loss_, setup_, index, findings);
   }
   if (step_.sync().narrows() && !std::isfinite(sums.grad_norm)) {
     throw_overflown_gradient(sums.loss / static_cast<double>(sums.samples), setup_, index);
@@ -607,6 +608,7 @@ bool TrainLoop::test(const EndedEpoch& ended) {
     end_with_failure(tested.failure, "begins with this test");
   }
   if (!tested.result) return false;
+  require_finite_test(*tested.result, good_loss_, setup_, progress_.step);
   result_.test = *tested.result;
   const bool ends_epoch = progress_.untested.has_value();  // else it goes on, in another run
   if (ends_epoch && note_best_test(setup_, result_.test, progress_)) save_best();

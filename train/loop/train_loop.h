@@ -13,6 +13,7 @@
 #include "base/stopwatch.h"
 #include "comm/communicator.h"
 #include "train/batches/batch_source.h"
+#include "train/loop/diagnose.h"
 #include "train/loop/evaluator.h"
 #include "train/loop/ranks.h"
 #include "train/loop/run_reporter.h"
@@ -143,12 +144,13 @@ class TrainLoop {
   std::vector<Pending> pending_, settled_;     // the oldest first; a few at most
   std::vector<Rates> rates_;                   // of begin_step()
   double weight_ = 1;                          // of its samples
-  StageSeconds stage_seconds_;                 // waits since tell_stages()
-  std::optional<Stopwatch> stage_watch_;       // since the first step behind that
-  PhaseSeconds phases_told_;                   // of that time
-  bool stop_agreed_ = false;                   // the wish to stop has reached every rank
-  std::exception_ptr failure_;                 // of this rank's samples, a step or more ahead
-  std::int64_t checked_step_ = -1;             // the replicas were compared after it
+  GoodLoss good_loss_;
+  StageSeconds stage_seconds_;            // waits since tell_stages()
+  std::optional<Stopwatch> stage_watch_;  // since the first step behind that
+  PhaseSeconds phases_told_;              // of that time
+  bool stop_agreed_ = false;              // the wish to stop has reached every rank
+  std::exception_ptr failure_;            // of this rank's samples, a step or more ahead
+  std::int64_t checked_step_ = -1;        // the replicas were compared after it
   Progress progress_;
   RunResult result_;
 };

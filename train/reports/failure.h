@@ -13,6 +13,13 @@ class RunError : public Error {
   using Error::Error;
 };
 
+/// Such a failure: a loss, a gradient or weights are no numbers any more. What was saved last
+/// stays.
+class NumbersError : public RunError {
+ public:
+  using RunError::RunError;
+};
+
 /// Waits until the stream is idle and ignores what its tasks threw: another error is already on its
 /// way to the user.
 inline void drain(Stream& stream) noexcept {

@@ -223,16 +223,20 @@ std::vector<Provocation> provocations_by_flags() {
        [](const Stage&) {
          return quick({"--devices", "cpu:7"});
        }},
-      {1,
+      {4,
        [](const Stage&) {
          return quick({"--lr", "1e30", "--epochs", "3"});
        }},
-      {1,
+      {4,
+       [](const Stage&) {
+         return quick({"--lr", "1e39", "--schedule", "constant", "--max-steps", "1"});
+       }},
+      {4,
        [](const Stage&) {
          return quick(
              {"--lr", "1000", "--schedule", "constant", "--replicas", "2", "--grad-dtype", "f16"});
        }},
-      {1,
+      {4,
        [](const Stage&) {
          return quick({"--lr", "1e30", "--schedule", "constant", "--batch-size", "8", "--precision",
                        "f16", "--emulate-precision"});
