@@ -128,6 +128,18 @@ void add_state(Document& document, const fs::path& folder) {
   if (progress.unverified || !progress.best.empty()) {
     add("step waits for its verification", progress.unverified);
   }
+  if (progress.best_test) {
+    const train::BestTest& best = *progress.best_test;
+    add("best test is by", best.by);
+    add("best test", {best.value, best.by == "accuracy" ? Form::share : Form::plain});
+    add("step of the best test", best.step);
+  }
+  if (progress.stopped) add("ended by --patience", true);
+  Table lengths{"former lengths", {"until step", "epochs"}, {}};
+  for (const train::FormerLength& length : progress.lengths) {
+    lengths.rows.push_back({length.step, length.epochs});
+  }
+  if (!lengths.rows.empty()) document.tables.push_back(std::move(lengths));
   Table best{"best on pairs", {"set", "accuracy", "step"}, {}};
   for (const train::BestVerification& of : progress.best) {
     best.rows.push_back({of.set, {of.accuracy, Form::share}, of.step});

@@ -200,6 +200,20 @@ TEST(Patience, SaysThatTheRunHasEndedAndHowItGoesOn) {
   EXPECT_TRUE(holds(on.out, {"after epoch 3 of 5: the last 2 were no better"}));
 }
 
+TEST(Resume, WithMoreEpochsSaysWhatBecomesOfTheSchedule) {
+  const TemporaryDirectory folder;
+  const std::string out = folder / "run";
+  ASSERT_TRUE(succeeds(ringlet(quick_train({"--schedule", "cosine", "--out", out}))));
+  const Outcome longer = ringlet(resume(out, {"--epochs", "2"}));
+  EXPECT_TRUE(succeeds(longer));
+  EXPECT_TRUE(
+      holds(longer.out, {"length    2 epochs instead of 1: the schedule (cosine) is stretched",
+                         "lr 0.05 in the next step instead of 0"}));
+  EXPECT_TRUE(holds(ringlet({"inspect", out}).out, {"former lengths"}));
+  EXPECT_TRUE(fails_with(2, ringlet(resume(out, {"--epochs", "1"})),
+                         {"--epochs 1: the run has done 8 steps of 4 an epoch", "take 2 or more"}));
+}
+
 TEST(Resume, FromADamagedStateIsRefused) {
   const TemporaryDirectory folder;
   const fs::path out = folder / "run";

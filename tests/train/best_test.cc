@@ -178,6 +178,19 @@ TEST(Patience, OnlyALargerOneLetsARunGoOn) {
   EXPECT_FALSE(none.result.stopped);
 }
 
+TEST(Patience, MoreEpochsLetARunGoOnAndCountAnew) {
+  const testing::TemporaryDirectory folder;
+  run(resting(folder.path(), 2), few_samples());
+  TrainOptions longer = resting(folder.path(), 2);
+  longer.recipe.epochs = kEpochs + 4;
+  const Outcome rest = go_on(longer, folder.path());
+  EXPECT_EQ(rest.epochs.size(), 2U);
+  EXPECT_TRUE(rest.result.stopped);
+  const Progress progress = read_state(folder.path()).progress;
+  EXPECT_EQ(progress.best_test->step, 3);
+  EXPECT_EQ(progress.lengths, (std::vector<FormerLength>{{9, kEpochs}}));
+}
+
 TEST(BestTest, WhatIsNotMeasuredIsRefusedWithWhatIs) {
   TrainOptions options = restless({}, BestBy::accuracy);
   options.recipe.loss = "arcface";

@@ -147,6 +147,60 @@ TEST_P(Resume, AtAnyStepIsAsIfNeverStopped) {
 INSTANTIATE_TEST_SUITE_P(Modes, Resume, ::testing::ValuesIn(cases()),
                          ::testing::PrintToStringParamName());
 
+Outcome go_on_with_epochs(const std::filesystem::path& out, TrainOptions options, int epochs) {
+  options.recipe.epochs = epochs;
+  options.files.out = out;
+  return run(make_run_setup(options, small_data(), 1, read_state(out)));
+}
+
+TEST(Length, OfAConstantScheduleIsContinuedBitForBit) {
+  const testing::TemporaryDirectory folder, whole_folder;
+  TrainOptions options = with_recipe(plain_options(1));
+  options.recipe.schedule = ScheduleKind::step;
+  options.recipe.cycle_momentum = false;
+  options.recipe.step_epochs = 1;
+  run_in(folder.path(), options, false);
+  TrainOptions longer = options;
+  longer.recipe.epochs = 3;
+  const Outcome whole = run_in(whole_folder.path(), longer, false);
+  const Outcome rest = go_on_with_epochs(folder.path(), options, 3);
+  EXPECT_EQ(rest.steps.size(), 4U);
+  EXPECT_TRUE(bytes_of(rest.state) == bytes_of(whole.state));
+  const SavedState saved = read_state(folder.path());
+  EXPECT_EQ(saved.recipe.epochs, 3);
+  EXPECT_EQ(saved.progress.lengths, (std::vector<FormerLength>{{kSteps, 2}}));
+}
+
+TEST(Length, StretchesAFormulaOfTheWholeRun) {
+  const testing::TemporaryDirectory folder;
+  TrainOptions options = with_recipe(plain_options(1));
+  options.recipe.schedule = ScheduleKind::cosine;
+  options.recipe.cycle_momentum = false;
+  options.max_steps = 4;
+  run_in(folder.path(), options, false);
+  options.max_steps = -1;
+  const Outcome rest = go_on_with_epochs(folder.path(), options, 4);
+  Schedule stretched{static_cast<const RateSpec&>(options.recipe),
+                     static_cast<const ScheduleSpec&>(options.recipe), 16, 4};
+  ASSERT_EQ(rest.steps.size(), 12U);
+  for (const StepReport& step : rest.steps) {
+    EXPECT_EQ(step.lr, stretched.at(step.step - 1).lr) << step.step;
+  }
+}
+
+TEST(Length, MayBeAllThatIsDoneAndNotLess) {
+  const testing::TemporaryDirectory folder;
+  TrainOptions options = with_recipe(plain_options(1));
+  options.max_steps = 5;
+  run_in(folder.path(), options, false);
+  options.max_steps = -1;
+  const auto message =
+      testing::message_of<ContractError>([&] { go_on_with_epochs(folder.path(), options, 1); });
+  EXPECT_TRUE(testing::says(message, {"--epochs 1: the run has done 5 steps of 4", "take 2"}));
+  EXPECT_EQ(go_on_with_epochs(folder.path(), options, 2).steps.size(), 3U);
+  EXPECT_EQ(go_on_with_epochs(folder.path(), options, 2).steps.size(), 0U);
+}
+
 TEST(Interruption, StopsAllReplicasAfterTheSameStepAndSaves) {
   const testing::TemporaryDirectory whole_folder, folder;
   const TrainOptions options = with_recipe(exact_options(4));

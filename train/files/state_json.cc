@@ -116,6 +116,17 @@ BestTest read_best_test(const nlohmann::json& json) {
   return best;
 }
 
+std::vector<FormerLength> read_lengths(const nlohmann::json& json) {
+  if (!json.is_array()) throw std::runtime_error("'lengths' is no list");
+  std::vector<FormerLength> lengths;
+  for (const nlohmann::json& entry : json) {
+    FormerLength& length = lengths.emplace_back();
+    read_field(entry, "step", length.step);
+    read_field(entry, "epochs", length.epochs);
+  }
+  return lengths;
+}
+
 void require_possible(const std::string& source, const BestTest& best) {
   const bool is_known = best.by == "accuracy" || best.by == "loss";
   if (is_known && best.step > 0 && best.worse >= 0) return;
@@ -185,6 +196,9 @@ std::string format_state_json(const StateJson& state) {
   if (!state.progress.best.empty()) json["best"] = to_json(state.progress.best);
   if (state.progress.best_test) json["best_test"] = to_json(*state.progress.best_test);
   if (state.progress.stopped) json["stopped"] = true;
+  for (const FormerLength& length : state.progress.lengths) {
+    json["lengths"].push_back({{"step", length.step}, {"epochs", length.epochs}});
+  }
   if (state.loss_scale) {
     const LossScaleState& scale = *state.loss_scale;
     json["loss_scale"] = {{"scale", scale.scale},
@@ -217,6 +231,7 @@ StateJson parse_state_json(const std::string& source, std::string_view text) {
     if (json.contains("best_test")) {
       state.progress.best_test = read_best_test(json["best_test"]);
     }
+    if (json.contains("lengths")) state.progress.lengths = read_lengths(json["lengths"]);
     if (json.contains("stopped")) read_field(json, "stopped", state.progress.stopped);
     if (json.contains("loss_scale")) state.loss_scale = read_loss_scale(json["loss_scale"]);
     if (json.contains(kSums)) state.sums = json[kSums].get<FileSums>();

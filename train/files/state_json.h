@@ -41,6 +41,13 @@ struct BestTest {
   bool operator==(const BestTest&) const = default;
 };
 
+/// Up to `step` a run was planned to have so many epochs; then --resume took others.
+struct FormerLength {
+  std::int64_t step = 0;
+  std::int64_t epochs = 0;
+  bool operator==(const FormerLength&) const = default;
+};
+
 /// How far a run has come. Sums are those of the epoch that is under way.
 struct Progress {
   std::int64_t step = 0;  ///< optimiser steps done
@@ -54,6 +61,7 @@ struct Progress {
   bool unverified = false;
   std::vector<BestVerification> best{};  ///< of each set of pairs, in the order of --verify
   std::optional<BestTest> best_test{};   ///< whose model is OUT/model.best.safetensors
+  std::vector<FormerLength> lengths{};   ///< where --epochs has changed it
   bool stopped = false;                  ///< --patience has ended the run before its last step
 };
 

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/unsigned_nan.h"
 #include "train/loop/centres_in_words.h"
+#include "train/setup/run_length.h"
 #include "train/telemetry/console.h"
 
 namespace ringlet::train {
@@ -83,6 +84,7 @@ void RunReporter::started(const Ranks& ranks, const nn::Parameters& parameters,
                      .steps_per_epoch = setup_.partition.steps_per_epoch(),
                      .planned_steps = setup_.planned_steps,
                      .first_step = setup_.first_step,
+                     .length = length_in_words(setup_),
                      .shards = setup_.partition.shards,
                      .samples_per_pass = setup_.replica.max_train_batch,
                      .layout = setup_.replica.layout,

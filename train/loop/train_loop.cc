@@ -20,6 +20,7 @@
 #include "train/loop/on_rank_0.h"
 #include "train/loop/plan_entries.h"
 #include "train/reports/failure.h"
+#include "train/setup/run_length.h"
 
 namespace ringlet::train {
 
@@ -270,6 +271,7 @@ void TrainLoop::load_start() {
   step_.swap_average();  // a state's model is the average
   progress_ = setup_.resumed->progress;
   outlast_patience(setup_.options.recipe, *setup_.resumed, progress_);
+  note_length(setup_, progress_);
   progress_.unverified = progress_.unverified && !setup_.verification.empty();
 }
 
@@ -618,6 +620,7 @@ bool TrainLoop::test(const EndedEpoch& ended) {
                .unverified = progress_.unverified,
                .best = progress_.best,
                .best_test = progress_.best_test,
+               .lengths = std::move(progress_.lengths),
                .stopped = progress_.stopped};
   saver_.note_tested(progress_);
   return true;

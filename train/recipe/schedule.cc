@@ -90,6 +90,10 @@ const char* name_of(ScheduleKind kind) {
   return kSchedules.at(static_cast<std::size_t>(kind)).name;
 }
 
+bool depends_on_length(ScheduleKind kind) {
+  return kind != ScheduleKind::constant && kind != ScheduleKind::step;
+}
+
 std::vector<std::string> schedule_names() {
   std::vector<std::string> names;
   for (const Named& schedule : kSchedules) names.emplace_back(schedule.name);

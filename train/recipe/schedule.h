@@ -28,6 +28,10 @@ struct RateSpec {
 
 std::vector<Option<RateSpec>> rate_options();
 
+/// Whether the rates of such a schedule depend on how many steps are planned: then a run that is
+/// made longer stretches it.
+bool depends_on_length(ScheduleKind kind);
+
 /// How they change. See Schedule.
 struct ScheduleSpec {
   ScheduleKind schedule = ScheduleKind::constant;

@@ -81,6 +81,7 @@ struct StartReport {
   std::int64_t steps_per_epoch = 0;
   std::int64_t planned_steps = 0;
   std::int64_t first_step = 0;  ///< steps done before (resumed)
+  std::string length{};         ///< length_in_words(); empty: as it was
   int shards = 1;
   std::int64_t samples_per_pass = 1;  ///< that the plan was made for
   Layout layout = Layout::nchw;

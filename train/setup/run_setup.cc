@@ -25,6 +25,7 @@
 #include "train/recipe/recipe_options.h"
 #include "train/recipe/version.h"
 #include "train/setup/best_measure.h"
+#include "train/setup/run_length.h"
 #include "train/setup/run_options.h"
 #include "train/sync/shard_tree.h"
 #include "train/sync/transport_choice.h"
@@ -432,6 +433,7 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
                       data.train->description() + "; resume with the data it was started with (" +
                       flag_of_data(recipe.data) + ")");
     }
+    require_length(recipe, *resumed, setup.partition.steps_per_epoch());
     require_within(*resumed, setup);
     setup.resumed = std::move(resumed);
   }

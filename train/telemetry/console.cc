@@ -238,6 +238,7 @@ void Console::started(const StartReport& report) {
   print_sums(out_, sync_plan_, {});
   if (!report.why_no_graph.empty()) graph_refused(report.why_no_graph);
   if (first_step_ > 0) say("resumed", "after step " + with_commas(first_step_));
+  if (!report.length.empty()) say("length", report.length);
   table_ =
       ProgressTable(room_on(out_), report.options.task == nullptr ? "test accuracy" : "measured");
   fmt::print(out_, "\n{}", table_.head());

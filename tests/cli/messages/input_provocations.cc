@@ -387,6 +387,11 @@ std::vector<Provocation> provocations_by_inputs() {
       state(
           "\"recipe\"",
           R"("loss_scale": {"scale": 2, "good_steps": 0, "skips": -1, "skips_in_row": 0}, "recipe")"),
+      {2,
+       [](const Stage& stage) {
+         (void)stage.run({"--epochs", "2"});
+         return ringlet({"train", "--resume", stage / "out", "--epochs", "1"});
+       }},
       state("\"recipe\"", R"("best": [{"set": "a", "accuracy": 2, "step": 1}], "recipe")"),
       state("\"by\": \"accuracy\"", R"("by": "luck")"),
       {1,
