@@ -48,6 +48,7 @@ const std::vector<HelpPage>& help_pages() {
         {"ringlet convert faces --out train.rec", "and the way back, with train.idx"}}},
       {"ringlet report",
        {{"ringlet report runs/first", "writes report.html"},
+        {"ringlet report runs/first --follow", "a page that grows while the run goes on"},
         {"ringlet report runs/first runs/second --out both.html", "compares two runs"}}},
       {"ringlet bench",
        {{"ringlet bench train --replicas 2", "samples a second, time by phase"},

@@ -1,8 +1,10 @@
 // ringlet report
 #include <fmt/format.h>
 
+#include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <utility>
 
 #include "app/cli/commands.h"
 #include "app/cli/flags.h"
@@ -10,6 +12,8 @@
 #include "app/cli/settings.h"
 #include "app/cli/signals.h"
 #include "app/cli/usage.h"
+#include "app/report/follow.h"
+#include "app/report/page_server.h"
 #include "app/report/report.h"
 #include "base/files/atomic_file.h"
 #include "base/one_line.h"
@@ -24,6 +28,8 @@ struct Flags {
   report::ReportOptions report;
   fs::path out = "report.html";
   bool force = false;
+  bool follow = false;
+  int port = 0;
 };
 
 /// What `ringlet train --model MODEL --print-config` prints.
@@ -31,6 +37,33 @@ std::string default_config(const CLI::App& app, const std::string& model) {
   RawFlags flags;
   flags.model = model;
   return effective_config(*app.get_subcommand("train"), values_of(resolve(flags)));
+}
+
+/// Serves the page, or writes it, until somebody asks to stop: that is the usual end.
+int follow(const Flags& flags, const CLI::App& command) {
+  const bool to_file = command.get_option("--out")->count() > 0;
+  const auto say = [&](const std::string& where) {
+    fmt::print("following {}: {} (Ctrl-C ends this)\n",
+               flags.report.runs.size() == 1 ? on_one_line(flags.report.runs.front().string())
+                                             : fmt::format("{} runs", flags.report.runs.size()),
+               where);
+    std::fflush(stdout);
+  };
+  if (to_file) {
+    bool is_first = true;
+    report::follow_runs(flags.report, report::Renewal::by_itself, [&](const std::string& page) {
+      write_file_atomically(flags.out, page);
+      if (std::exchange(is_first, false)) say(on_one_line(flags.out.string()));
+    });
+    return 0;
+  }
+  report::PageServer server(flags.port);
+  bool is_first = true;
+  report::follow_runs(flags.report, report::Renewal::asks_server, [&](std::string page) {
+    server.show(std::move(page));
+    if (std::exchange(is_first, false)) say(server.url());
+  });
+  return 0;
 }
 
 int run(const Flags& flags, const CLI::App& command) {
@@ -42,7 +75,9 @@ int run(const Flags& flags, const CLI::App& command) {
   Outputs outputs(command, flags.force);
   for (const fs::path& folder : flags.report.runs) outputs.reads_run("RUN", folder);
   outputs.reads_data("--data-dir", flags.report.data_dir);
+  if (flags.follow && command.get_option("--out")->count() == 0) return follow(flags, command);
   outputs.writes("--out", flags.out);
+  if (flags.follow) return follow(flags, command);
   const std::string page = report::report_page(flags.report);
   write_file_atomically(flags.out, page);
   fmt::print("wrote {} ({} KiB); open it in a browser\n", on_one_line(flags.out.string()),
@@ -68,6 +103,17 @@ void add_report_command(CLI::App& app, Action& action) {
                    "where the data lies, if not where the run found it")
       ->type_name("DIR")
       ->group("Files");
+  CLI::Option* follow = command->add_flag(
+      "--follow", flags->follow,
+      "serve the page on this machine while the runs go on, or write --out anew, until Ctrl-C");
+  follow->group("Follow");
+  command->add_option("--port", flags->port, "where it is served on 127.0.0.1; 0: a free port")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 65535))
+      ->type_name("N")
+      ->needs(follow)
+      ->excludes(command->get_option("--out"))
+      ->group("Follow");
   add_force_flag(*command, flags->force)->group("Files");
   flags->report.stop_requested = stop_noted;
   flags->report.default_config = [&app](const std::string& model) {

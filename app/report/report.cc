@@ -37,6 +37,32 @@ Html test_sections(const std::vector<RunFolder>& runs, const ReportOptions& opti
   return html;
 }
 
+/// Where the server has gone, the page stays as it is.
+constexpr const char* kAsksServer = R"js(
+{
+  let shown = null;
+  setInterval(async () => {
+    try {
+      const stamp = await (await fetch('/stamp', {cache: 'no-store'})).text();
+      if (shown !== null && shown !== stamp) location.reload();
+      shown = stamp;
+    } catch (gone) {}
+  }, 1000);
+}
+)js";
+constexpr const char* kByItself = "\nsetTimeout(() => location.reload(), 5000);\n";
+
+const char* script_of(Renewal renewal) {
+  if (renewal == Renewal::none) return "";
+  return renewal == Renewal::asks_server ? kAsksServer : kByItself;
+}
+
+Html test_images(const std::vector<RunFolder>& runs, const ReportOptions& options) {
+  if (options.renewal == Renewal::none) return test_sections(runs, options);
+  return "<p class=\"note\" id=\"followed\">This page follows the run. The test images are on the "
+         "page that ringlet report makes without --follow.</p>\n";
+}
+
 }  // namespace
 
 std::string report_page(const ReportOptions& options) {
@@ -44,10 +70,10 @@ std::string report_page(const ReportOptions& options) {
           "one to eight runs are needed");
   const std::vector<RunFolder> runs = read_runs(options.runs);
   Html body = heading(runs) + curves_section(runs) + verification_section(runs) +
-              time_section(runs) + stages_section(runs) + test_sections(runs, options) +
+              time_section(runs) + stages_section(runs) + test_images(runs, options) +
               setup_section(runs, options.default_config);
   body += markup("<footer>Made by ringlet {} report.</footer>\n", train::kVersion);
-  return page_of(title_of(runs) + " (Ringlet)", body);
+  return page_of(title_of(runs) + " (Ringlet)", body, {.script = script_of(options.renewal)});
 }
 
 }  // namespace ringlet::app::report

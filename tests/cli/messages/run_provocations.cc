@@ -28,6 +28,17 @@ Provocation shown(const std::string& picture) {
             return ringlet({"predict", "--checkpoint", stage.run(), stage.file("p", picture)});
           }};
 }
+/// Serves a page on a port that has another server already.
+Outcome follow_on_taken_port(const Stage& stage) {
+  Program first({"report", stage.run(), "--follow"}, {});
+  std::string out;
+  EXPECT_TRUE(first.wait_until([&](const std::string& so_far) {
+    out = so_far;
+    return so_far.find("/ (Ctrl-C") != std::string::npos;
+  }));
+  const auto end = out.find("/ (Ctrl-C"), begin = out.rfind(':', end) + 1;
+  return ringlet({"report", stage / "out", "--follow", "--port", out.substr(begin, end - begin)});
+}
 /// A JPEG of scans without content.
 /// With a `side`, grey and square.
 std::string jpeg_of_scans(int count, int side = 0) {
@@ -192,6 +203,7 @@ std::vector<Provocation> provocations_by_runs() {
          EXPECT_TRUE(live.wait_for("epoch   train loss"));
          return quick({"--out", stage / "o", "--force"});
        }},
+      {1, [](const Stage& stage) { return follow_on_taken_port(stage); }},
       {3,
        [](const Stage&) {
          return Program(ShellLine{built("bin/ringlet") + " --version > /dev/full"}).wait();

@@ -1,0 +1,71 @@
+#include "app/report/follow.h"
+
+#include <algorithm>
+#include <chrono>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "base/error.h"
+#include "base/stopwatch.h"
+
+namespace ringlet::app::report {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What a page is made of, as long as nothing of it was written again.
+struct Trace {
+  std::uintmax_t size = 0;
+  fs::file_time_type time{};
+  bool operator==(const Trace&) const = default;
+};
+
+std::vector<Trace> traces_of(const std::vector<fs::path>& runs) {
+  std::vector<Trace> traces;
+  for (const fs::path& run : runs) {
+    for (const char* name : {"metrics.jsonl", "run.json", "roc.csv", "model.safetensors"}) {
+      std::error_code error;
+      Trace& trace = traces.emplace_back();
+      trace.time = fs::last_write_time(run / name, error);
+      if (!error) trace.size = fs::file_size(run / name, error);
+    }
+  }
+  return traces;
+}
+
+/// In short sleeps: whoever asks to stop need not wait.
+void sleep(double seconds, const StopRequest& stop) {
+  constexpr std::chrono::milliseconds kNap(50);
+  const Stopwatch watch;
+  while (watch.seconds() < seconds && !(stop && stop())) std::this_thread::sleep_for(kNap);
+}
+
+}  // namespace
+
+void follow_runs(ReportOptions options, Renewal renewal,
+                 const std::function<void(std::string page)>& show) {
+  constexpr double kLook = 0.5;     // seconds between two looks at the files
+  constexpr double kShareOfUs = 9;  // times as long as a page takes, nothing is done behind it
+  options.renewal = renewal;
+  const StopRequest& stop = options.stop_requested;
+  std::vector<Trace> shown;
+  for (bool is_first = true; !(stop && stop()); is_first = false) {
+    const std::vector<Trace> now = traces_of(options.runs);
+    double took = 0;
+    if (now != shown) {
+      const Stopwatch watch;
+      try {
+        show(report_page(options));
+      } catch (const Error&) {  // a file that is just being replaced, or a run that begins anew
+        if (is_first) throw;
+      }
+      shown = now;
+      took = watch.seconds();
+    }
+    sleep(std::max(kLook, kShareOfUs * took), stop);
+  }
+}
+
+}  // namespace ringlet::app::report
