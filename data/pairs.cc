@@ -11,6 +11,7 @@
 #include "base/data_error.h"
 #include "base/hash.h"
 #include "base/one_line.h"
+#include "base/pickle_machine.h"
 #include "data/fingerprint.h"
 #include "data/images/image.h"
 #include "data/pickled_pairs.h"

@@ -4,22 +4,11 @@
 //   2k pictures, each the bytes of a JPEG or PNG: bytes, or an array of u1
 //   k answers: bools, or an array of b1
 //
-// A pickle is a program for a machine with a stack. This reader is such a machine, but its values
-// are of a few kinds only: none, bool, int, text, bytes, list, tuple and one kind of array. A name
-// that the program gives is a tag, and nothing is ever called. What is not on the list is an error:
+// A pickle is a program. It is run by a machine that calls nothing (base/pickle_machine.h), without
+// objects, and 32 levels deep. What it may name:
 //
-//   protocols  2 to 5
-//   opcodes    PROTO FRAME STOP MARK, EMPTY_LIST APPEND APPENDS LIST, EMPTY_TUPLE TUPLE TUPLE1
-//              TUPLE2 TUPLE3, NONE NEWTRUE NEWFALSE INT BININT BININT1 BININT2,
-//              SHORT_BINSTRING BINSTRING SHORT_BINBYTES BINBYTES BINBYTES8 BYTEARRAY8, BINUNICODE
-//              SHORT_BINUNICODE, BINPUT LONG_BINPUT MEMOIZE BINGET LONG_BINGET, GLOBAL
-//              STACK_GLOBAL REDUCE BUILD
-//   names      _codecs.encode (Python 3 writes bytes so in protocol 2), numpy.ndarray, numpy.dtype,
-//              numpy.core or numpy._core .multiarray._reconstruct, .multiarray.scalar,
-//              .numeric._frombuffer
-//   limits     32 levels, 2^22 values, and no more bytes than the file has
-//
-// Source: pickletools of CPython 3.13.
+//   _codecs.encode (Python 3 writes bytes so in protocol 2), numpy.ndarray, numpy.dtype,
+//   numpy.core or numpy._core .multiarray._reconstruct, .multiarray.scalar, .numeric._frombuffer
 #pragma once
 
 #include <cstdint>
@@ -36,9 +25,6 @@ struct PickledPairs {
   std::vector<bool> same;
   std::deque<std::string> decoded{};  ///< bytes that protocol 2 has as text
 };
-
-/// Whether bytes begin as a pickle of a protocol that says so: 2 or later.
-bool begins_pickle(std::span<const std::uint8_t> file);
 
 /// The pairs of a whole `file`, which has to outlive them; `name` is for messages. Throws
 /// DataError: another protocol, opcode or name, more than is allowed, a third part, no pair,

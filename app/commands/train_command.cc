@@ -37,6 +37,8 @@
 #include "base/one_line.h"
 #include "comm/shared_text.h"
 #include "data/synthetic_faces.h"
+#include "nn/parameters.h"
+#include "train/files/load_model.h"
 #include "train/files/state.h"
 #include "train/loop/best_test.h"
 #include "train/recipe/models.h"
@@ -92,6 +94,14 @@ void print_folder(const fs::path& out, bool begins) {
 
 void print_fit(const FittedFlags& fitted) {
   if (!fitted.told.empty()) fmt::print("chosen    {}\n", fitted.told);
+}
+
+/// What stands before the names of the weights that it begins with.
+void print_passed_over(const train::RunSetup& setup) {
+  const auto model = train::make_model(setup.options.recipe.model, setup.replica.input);
+  const std::string passed = train::passed_over_in(train::model_file_of(setup.options.files.init),
+                                                   nn::register_model(*model));
+  if (!passed.empty()) fmt::print("init      {}\n", on_one_line(passed));
 }
 
 /// Notes how long the first step took to come, and where things were saved.
@@ -362,6 +372,7 @@ int run_training(const RawFlags& flags, const CLI::App& command, comm::Group& gr
     train::require_room(setup.options, group.size(), setup.replica.input.outputs, memory);
   });
   if (speaks && former) warn_of_other_tests(former->weights, *data.test);
+  if (speaks && !former && !files.init.empty()) print_passed_over(setup);
   setup.stop_requested = is_to_stop;
 
   const std::optional<train::RunFiles> written =

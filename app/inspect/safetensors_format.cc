@@ -1,4 +1,4 @@
-// safetensors: what each tensor holds.
+// Weights, as safetensors or as torch.save() writes them: what each tensor holds.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -7,6 +7,7 @@
 #include "app/inspect/format.h"
 #include "app/inspect/parts.h"
 #include "app/inspect/statistics.h"
+#include "train/files/foreign_format.h"
 #include "train/files/safetensors_stream.h"
 #include "train/files/state_json.h"
 
@@ -64,6 +65,7 @@ Table tensor_table(const std::vector<TensorSummary>& tensors) {
 }
 
 bool recognises_safetensors(const Subject& subject) {
+  if (train::is_torch_archive(subject.head)) return !subject.gzipped;
   std::uint64_t length = 0;
   if (subject.is_folder || subject.gzipped || subject.head.size() <= sizeof length) return false;
   std::memcpy(&length, subject.head.data(), sizeof length);
@@ -74,7 +76,8 @@ Document describe_safetensors(const Subject& subject, const Wishes&) {
   const train::FileSums sums = train::sums_beside(subject.path);
   train::SafetensorsStream file(subject.path);
   const std::vector<TensorSummary> tensors = summarise_tensors(file);
-  Document document{subject.path.string(), "safetensors", {}, {}};
+  const bool is_torch = file.header().is_torch;
+  Document document{subject.path.string(), is_torch ? "PyTorch's own" : "safetensors", {}, {}};
   std::int64_t elements = 0, nans = 0, infinities = 0;
   std::uint64_t bytes = 0;
   for (const TensorSummary& tensor : tensors) {
@@ -83,12 +86,14 @@ Document describe_safetensors(const Subject& subject, const Wishes&) {
     infinities += tensor.statistics.infinities();
     bytes += tensor.bytes;
   }
-  document.facts = {{"stored", bytes_value(subject.stored)},
-                    {"header", bytes_value(subject.stored - bytes)},
-                    {"tensor count", static_cast<std::int64_t>(tensors.size())},
-                    {"elements", elements},
-                    {"NaN", nans},
-                    {"Inf", infinities}};
+  document.facts = {{"stored", bytes_value(subject.stored)}};
+  if (!is_torch) document.facts.push_back({"header", bytes_value(subject.stored - bytes)});
+  if (!file.header().under.empty()) document.facts.push_back({"under", file.header().under});
+  document.facts.insert(document.facts.end(),
+                        {{"tensor count", static_cast<std::int64_t>(tensors.size())},
+                         {"elements", elements},
+                         {"NaN", nans},
+                         {"Inf", infinities}});
   document.tables = {metadata_table(file.header()), tensor_table(tensors)};
   if (nans + infinities > 0) {
     document.warnings.push_back(

@@ -254,7 +254,6 @@ const std::string kOldTorch("\x80\x02\x8a\x0al\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x
 TEST(ForeignFormat, IsToldByItsFirstBytes) {
   const std::string zip("PK\x03\x04\0\0\x08\x08\0\0", 10);
   const std::pair<std::string, const char*> known[] = {
-      {zip + std::string(20, '\0') + "archive/data.pklFB", "PyTorch's own format"},
       {zip + std::string(20, '\0') + "net/data/0FB", "TorchScript"},
       {zip + std::string(20, '\0') + "net/data.pklFB net/code/__torch__/net.py", "TorchScript"},
       {kOldTorch, "PyTorch's own format"},
@@ -283,8 +282,11 @@ TEST(ForeignFormat, IsToldByItsFirstBytes) {
     EXPECT_NE(found->is.find(word), std::string::npos) << found->is;
     EXPECT_FALSE(found->remedy.empty());
   }
+  const std::string saved = zip + std::string(20, '\0') + "archive/data.pklFB";
+  EXPECT_TRUE(is_torch_archive(saved));
+  EXPECT_FALSE(is_torch_archive(zip + std::string(20, '\0') + "net/data/0FB net/data.pkl"));
   for (const std::string& head :
-       {std::string(), std::string("short"), std::string(16, '\xff'),
+       {saved, std::string(), std::string("short"), std::string(16, '\xff'),
         std::string("\x08\x12\0\0\0\0\0\0{\"a\"", 12), std::string("\x08\x01\x12\x90\x1a", 5),
         std::string("text\x01 or not"), std::string("{\"\0\0\0\0\0\0{\"a\"", 12),
         std::string(8, '\0')}) {

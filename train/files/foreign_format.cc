@@ -19,7 +19,6 @@ bool is_zip(FirstBytes head) { return head.starts_with("PK\x03\x04"); }
 
 /// torch.save() begins with its program. A model of torch.jit.save() has code besides, and may have
 /// a weight that fills the whole head first.
-bool is_torch_zip(FirstBytes head) { return is_zip(head) && has(head, "/data.pkl"); }
 bool is_torch_script(FirstBytes head) {
   const FirstBytes before = head.substr(0, std::min(head.find("/data.pkl"), head.size()));
   return is_zip(head) && (has(before, "/data/") || has(head, "/code/__torch__"));
@@ -77,16 +76,17 @@ struct KnownFormat {
 };
 
 constexpr const char* kByTorch =
-    "write safetensors in Python: safetensors.torch.save_file(torch.load(FILE, "
-    "weights_only=True), NEW)";
+    "write it as it is now, in Python: torch.save(torch.load(FILE, weights_only=True), NEW)";
+
+constexpr KnownFormat kTorchScript{
+    is_torch_script, "a TorchScript model, a program that only PyTorch reads",
+    "write safetensors in Python: "
+    "safetensors.torch.save_file(torch.jit.load(FILE).state_dict(), NEW)"};
 
 /// The first that fits counts.
 constexpr std::array kKnownFormats{
-    KnownFormat{is_torch_script, "a TorchScript model, a program that only PyTorch reads",
-                "write safetensors in Python: "
-                "safetensors.torch.save_file(torch.jit.load(FILE).state_dict(), NEW)"},
-    KnownFormat{[](FirstBytes head) { return is_torch_zip(head) || is_old_torch(head); },
-                "PyTorch's own format, a pickle that only PyTorch reads", kByTorch},
+    kTorchScript,
+    KnownFormat{is_old_torch, "PyTorch's own format as it was before version 1.6", kByTorch},
     KnownFormat{is_pickle, "a pickle, a program that only Python reads",
                 "where you trust it, write its arrays in Python: "
                 "safetensors.numpy.save_file({NAME: ARRAY, ...}, NEW)"},
@@ -126,8 +126,15 @@ std::string first_bytes(std::string_view head) {
   return shown;
 }
 
+bool is_torch_archive(std::string_view head) {
+  return is_zip(head) && has(head, "/data.pkl") && !is_torch_script(head);
+}
+
+ForeignFormat torch_script_format() { return {kTorchScript.is, kTorchScript.remedy}; }
+
 std::optional<ForeignFormat> recognise_foreign(std::string_view head) {
   if (head.size() > kLengthBytes && head[kLengthBytes] == '{') return {};
+  if (is_torch_archive(head)) return {};
   const auto* kind = std::find_if(kKnownFormats.begin(), kKnownFormats.end(),
                                   [&](const KnownFormat& known) { return known.fits(head); });
   if (kind == kKnownFormats.end()) return {};

@@ -19,7 +19,13 @@ struct ForeignFormat {
 /// Those that tell formats apart: "7f 45 4c 46 02 01 01 00".
 std::string first_bytes(std::string_view head);
 
-/// Nothing for a safetensors file, and for what is not known.
+/// Whether a file that begins so is one of torch.save(), which torch_archive.h reads.
+bool is_torch_archive(std::string_view head);
+
+/// A model of torch.jit.save(), which is found out where the archive is opened.
+ForeignFormat torch_script_format();
+
+/// Nothing for a safetensors file, one of torch.save(), and for what is not known.
 std::optional<ForeignFormat> recognise_foreign(std::string_view head);
 
 }  // namespace ringlet::train

@@ -12,6 +12,7 @@
 #include <span>
 #include <string_view>
 #include <system_error>
+#include <unordered_set>
 
 #include "base/one_line.h"
 #include "base/unsigned_nan.h"
@@ -29,9 +30,15 @@ namespace fs = std::filesystem;
 using FileEntry = SafetensorsFile::Entry;
 
 constexpr std::array kFloats{"F32", "F16", "BF16", "F64"};
+constexpr std::array kIntegers{"I64", "I32", "I16", "I8", "U8"};
 
 bool is_float(const std::string& dtype) {
   return std::find(kFloats.begin(), kFloats.end(), dtype) != kFloats.end();
+}
+
+/// What is taken for floats.
+bool is_number(const std::string& dtype) {
+  return is_float(dtype) || std::find(kIntegers.begin(), kIntegers.end(), dtype) != kIntegers.end();
 }
 
 template <class T, class Convert>
@@ -51,6 +58,11 @@ std::vector<float> as_f32(const FileEntry& entry) {
   if (entry.spec.dtype == "F16") return converted<Half>(entry.bytes, narrow);
   if (entry.spec.dtype == "BF16") return converted<BFloat16>(entry.bytes, narrow);
   if (entry.spec.dtype == "F64") return converted<double>(entry.bytes, cast);
+  if (entry.spec.dtype == "I64") return converted<std::int64_t>(entry.bytes, cast);
+  if (entry.spec.dtype == "I32") return converted<std::int32_t>(entry.bytes, cast);
+  if (entry.spec.dtype == "I16") return converted<std::int16_t>(entry.bytes, cast);
+  if (entry.spec.dtype == "I8") return converted<std::int8_t>(entry.bytes, cast);
+  if (entry.spec.dtype == "U8") return converted<std::uint8_t>(entry.bytes, cast);
   return converted<float>(entry.bytes, cast);
 }
 
@@ -78,8 +90,8 @@ void require_all_finite(const SafetensorsFile& file, const TensorSpec& spec,
 std::int64_t count_of(const SafetensorsFile& file, const std::string& name) {
   const FileEntry* entry = file.find(name);
   if (entry == nullptr) return 0;
-  const double count = is_float(entry->spec.dtype) ? static_cast<double>(as_f32(*entry).front())
-                                                   : static_cast<double>(file.i64(name).front());
+  const double count = entry->spec.dtype == "I64" ? static_cast<double>(file.i64(name).front())
+                                                  : static_cast<double>(as_f32(*entry).front());
   constexpr double kMost = std::numeric_limits<std::int32_t>::max();
   if (0 <= count && count <= kMost && count == std::floor(count)) {
     return static_cast<std::int64_t>(count);
@@ -128,7 +140,7 @@ class ModelReader {
   /// A tensor of floats under its name in the file, of any width that the file has.
   TensorSpec floats(const std::string& name, const Shape& shape) const {
     const FileEntry* entry = find(name);
-    const bool other = entry != nullptr && is_float(entry->spec.dtype);
+    const bool other = entry != nullptr && is_number(entry->spec.dtype);
     return {prefix_ + name, other ? entry->spec.dtype : "F32", extents_of(shape)};
   }
 
@@ -157,7 +169,7 @@ class ModelReader {
       const FileEntry* entry = find(c->name);
       if (entry == nullptr) continue;
       specs.push_back(
-          {prefix_ + c->name, is_float(entry->spec.dtype) ? entry->spec.dtype : "I64", {}});
+          {prefix_ + c->name, is_number(entry->spec.dtype) ? entry->spec.dtype : "I64", {}});
     }
     return specs;
   }
@@ -187,7 +199,7 @@ class ModelReader {
     for (const auto* p : registry_.parameters) {
       if (prefix.empty() || !p->name.starts_with(prefix)) continue;
       const FileEntry* entry = find(p->name);
-      if (entry == nullptr || !is_float(entry->spec.dtype)) return {};
+      if (entry == nullptr || !is_number(entry->spec.dtype)) return {};
       std::vector<std::int64_t> shape = extents_of(p->shape);
       if (entry->spec.shape.size() != shape.size() || shape.empty()) return {};
       differs = differs || entry->spec.shape[0] != shape[0];
@@ -233,6 +245,24 @@ class ModelReader {
   std::string prefix_;
 };
 
+/// What stands before the most of a model's names.
+std::string prefix_in(const std::vector<std::string>& names, const nn::Registry& registry) {
+  if (registry.parameters.empty()) return {};
+  const std::string& first = registry.parameters.front()->name;
+  const std::unordered_set<std::string_view> all(names.begin(), names.end());
+  std::string best;
+  std::ptrdiff_t most = 0;
+  for (const std::string& name : names) {
+    const std::string prefix = name.substr(0, name.size() - std::min(name.size(), first.size()));
+    if (name != prefix + first || !(prefix.empty() || prefix.ends_with('.'))) continue;
+    const auto found = std::count_if(registry.parameters.begin(), registry.parameters.end(),
+                                     [&](const auto* p) { return all.contains(prefix + p->name); });
+    if (found > most) best = prefix;
+    most = std::max(most, found);
+  }
+  return best;
+}
+
 /// SGD's state has the parameters' names and shapes, and would be taken for them.
 void require_no_optimizer(const fs::path& file) {
   if (file.filename() != kOptimizerFile) return;
@@ -266,27 +296,29 @@ fs::path model_file_of(const fs::path& named) {
 }
 
 std::string prefix_of(const SafetensorsFile& file, const nn::Registry& registry) {
-  if (registry.parameters.empty()) return {};
-  const std::string& first = registry.parameters.front()->name;
-  std::string best;
-  std::ptrdiff_t most = 0;
-  for (const FileEntry& entry : file.entries()) {
-    const std::string& name = entry.spec.name;
-    const std::string prefix = name.substr(0, name.size() - std::min(name.size(), first.size()));
-    if (name != prefix + first || !(prefix.empty() || prefix.ends_with('.'))) continue;
-    const auto found =
-        std::count_if(registry.parameters.begin(), registry.parameters.end(),
-                      [&](const auto* p) { return file.contains(prefix + p->name); });
-    if (found > most) best = prefix;
-    most = std::max(most, found);
-  }
-  return best;
+  std::vector<std::string> names;
+  for (const FileEntry& entry : file.entries()) names.push_back(entry.spec.name);
+  return prefix_in(names, registry);
+}
+
+std::string passed_over_in(const fs::path& file, const nn::Registry& registry) {
+  const SafetensorsStream stream(file);
+  std::vector<std::string> names;
+  for (const StoredTensor& tensor : stream.header().tensors) names.push_back(tensor.spec.name);
+  const std::string prefix = prefix_in(names, registry), &under = stream.header().under;
+  if (prefix.empty() && under.empty()) return {};
+  const std::string lie = under.empty() ? "" : "its tensors lie under '" + under + "'";
+  const std::string begin = prefix.empty() ? ""
+                                           : std::string(under.empty() ? "its" : ", their") +
+                                                 " names begin with '" + prefix + "'";
+  return file.string() + ": " + lie + begin + ", which is passed over";
 }
 
 std::vector<float> floats_of(const SafetensorsFile& file, const std::string& name,
                              NonFinite nonfinite) {
   const FileEntry* entry = file.find(name);
-  if (entry == nullptr || !is_float(entry->spec.dtype)) (void)file.f32(name);  // says what is wrong
+  if (entry == nullptr || !is_number(entry->spec.dtype))
+    (void)file.f32(name);  // says what is wrong
   std::vector<float> values = as_f32(*entry);
   if (nonfinite == NonFinite::refused) require_all_finite(file, entry->spec, values);
   return values;

@@ -1,8 +1,9 @@
-// A model's weights out of a file: Ringlet's own, and those of PyTorch's world.
+// A model's weights out of a file: Ringlet's own, and those of PyTorch's world, as safetensors or as
+// torch.save() writes them (torch_archive.h).
 //
 //   names     what stands before all of a model's names is passed over: "module." of DataParallel,
 //             "_orig_mod." of torch.compile, "model." and the like of a module that holds it
-//   types     F16 and BF16 are widened, which loses nothing; F64 is rounded to f32
+//   types     F16 and BF16 are widened, which loses nothing; F64 and integers are rounded to f32
 //   counters  num_batches_tracked may be missing, and is then 0, as in PyTorch; or of another type
 //   numbers   are finite, unless somebody wants to look at those that are not
 #pragma once
@@ -43,6 +44,10 @@ void require_finite_numbers(const std::filesystem::path& file, const FileSums& s
 
 /// "FILE: its F64 numbers are rounded to f32"; empty where nothing is lost. Throws FileError.
 std::string rounding_of(const std::filesystem::path& file);
+
+/// "FILE: its tensors lie under 'state_dict', their names begin with 'module.', which is passed
+/// over"; empty where nothing is. Throws FileError.
+std::string passed_over_in(const std::filesystem::path& file, const nn::Registry& registry);
 
 /// What stands in the file before the names of a model with these parameters: "module.".
 std::string prefix_of(const SafetensorsFile& file, const nn::Registry& registry);

@@ -80,13 +80,13 @@ SafetensorsFile::SafetensorsFile(SafetensorsStream stream, fs::path path) : path
     entries_.push_back({std::move(tensor.spec), {at, bytes}});
     at += 8 * words_for(bytes);
   }
+  for (std::size_t i = 0; i < entries_.size(); ++i) by_name_.emplace(entries_[i].spec.name, i);
   sum_ = stream.sum();
 }
 
 const SafetensorsFile::Entry* SafetensorsFile::find(std::string_view name) const {
-  const auto found = std::find_if(entries_.begin(), entries_.end(),
-                                  [&](const Entry& entry) { return entry.spec.name == name; });
-  return found == entries_.end() ? nullptr : &*found;
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? nullptr : &entries_[found->second];
 }
 
 const SafetensorsFile::Entry& SafetensorsFile::require(std::string_view name,

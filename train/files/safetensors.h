@@ -17,6 +17,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "base/byte_sum.h"
@@ -81,6 +82,7 @@ class SafetensorsFile {
   std::vector<std::uint64_t> storage_;  // the tensors' bytes, aligned to 8
   std::map<std::string, std::string> metadata_;
   std::vector<Entry> entries_;
+  std::unordered_map<std::string_view, std::size_t> by_name_;
 };
 
 /// A file whose tensors come piece by piece, for what need not fit into memory. Written atomically

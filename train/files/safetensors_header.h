@@ -23,6 +23,8 @@ struct StoredTensor {
 struct SafetensorsHeader {
   std::map<std::string, std::string> metadata;
   std::vector<StoredTensor> tensors;  ///< sorted by offset
+  bool is_torch = false;  ///< of a file of PyTorch's own (torch_archive.h), which has no such text
+  std::string under{};    ///< of such a file: the key under which its tensors lie
 };
 
 /// Position of a dtype in the reference's order, narrowest first; -1 for one that it does not know.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "train/files/foreign_format.h"
+#include "train/files/torch_archive.h"
 
 namespace ringlet::train {
 
@@ -21,9 +22,18 @@ SafetensorsStream::SafetensorsStream(const fs::path& path) : name_(path.string()
   remaining_ = fs::file_size(path, error);
   stream_ = std::make_unique<std::ifstream>(path, std::ios::binary);
   if (error || !*stream_) fail("cannot be opened; check its permissions");
-  refuse_foreign();
+  const std::string head = first_bytes_of_file();
+  if (is_torch_archive(head)) {
+    torch_ = std::make_unique<TorchArchive>(std::move(stream_), remaining_, name_);
+    header_ = torch_->header();
+    return;
+  }
+  refuse_foreign(head);
   read_header();
 }
+
+SafetensorsStream::SafetensorsStream(SafetensorsStream&&) noexcept = default;
+SafetensorsStream::~SafetensorsStream() = default;
 
 SafetensorsStream::SafetensorsStream(std::unique_ptr<std::istream> stream, std::uint64_t bytes,
                                      std::string name)
@@ -32,6 +42,7 @@ SafetensorsStream::SafetensorsStream(std::unique_ptr<std::istream> stream, std::
 }
 
 void SafetensorsStream::read(void* destination, std::uint64_t bytes) {
+  if (torch_) return torch_->read(destination, bytes);
   stream_->read(static_cast<char*>(destination), static_cast<std::streamsize>(bytes));
   if (!*stream_) fail("cannot be read to its end; check the disk");
   remaining_ -= bytes;
@@ -39,16 +50,23 @@ void SafetensorsStream::read(void* destination, std::uint64_t bytes) {
 }
 
 std::string SafetensorsStream::sum() {
+  if (torch_) return torch_->sum();
   constexpr std::uint64_t kPiece = std::uint64_t{1} << 16;
   std::vector<char> piece(std::min(kPiece, remaining_));
   while (remaining_ > 0) read(piece.data(), std::min(kPiece, remaining_));
   return sum_.finish();
 }
 
-/// Tells of another format by its name, and not by what its bytes would mean here.
-void SafetensorsStream::refuse_foreign() {
+std::string SafetensorsStream::first_bytes_of_file() {
   std::string head(std::min<std::uint64_t>(remaining_, kForeignHead), '\0');
   stream_->read(head.data(), static_cast<std::streamsize>(head.size()));
+  stream_->clear();
+  stream_->seekg(0);
+  return head;
+}
+
+/// Tells of another format by its name, and not by what its bytes would mean here.
+void SafetensorsStream::refuse_foreign(const std::string& head) const {
   if (const auto foreign = recognise_foreign(head)) {
     fail(fmt::format("is {}, not safetensors; {}", foreign->is, foreign->remedy));
   }
@@ -62,8 +80,6 @@ void SafetensorsStream::refuse_foreign() {
                     "{}); name a file of weights",
                     first_bytes(head)));
   }
-  stream_->clear();
-  stream_->seekg(0);
 }
 
 /// What stands between the length and the tensors.

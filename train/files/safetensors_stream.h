@@ -1,5 +1,6 @@
 // A safetensors file that is read from its beginning to its end: the header at once, checked as a
 // whole, then the tensors' bytes in pieces of any size. For files that need not fit into memory.
+// A file of torch.save() is read as if it were one (torch_archive.h).
 #pragma once
 
 #include <cstdint>
@@ -13,12 +14,16 @@
 
 namespace ringlet::train {
 
+class TorchArchive;
+
 class SafetensorsStream {
  public:
   /// Opens a file, reads and checks its header. Throws FileError naming it and what is wrong.
   explicit SafetensorsStream(const std::filesystem::path& path);
   /// The same for any stream of `bytes` bytes; `name` is for messages.
   SafetensorsStream(std::unique_ptr<std::istream> stream, std::uint64_t bytes, std::string name);
+  SafetensorsStream(SafetensorsStream&&) noexcept;
+  ~SafetensorsStream();
 
   const SafetensorsHeader& header() const { return header_; }
   SafetensorsHeader& header() { return header_; }
@@ -28,12 +33,14 @@ class SafetensorsStream {
   std::string sum();
 
  private:
-  void refuse_foreign();
+  std::string first_bytes_of_file();
+  void refuse_foreign(const std::string& head) const;
   void read_header();
   [[noreturn]] void fail(const std::string& what) const;
 
   std::string name_;
   std::unique_ptr<std::istream> stream_;
+  std::unique_ptr<TorchArchive> torch_;  // has the stream then
   std::uint64_t remaining_ = 0;
   ByteSum sum_;
   SafetensorsHeader header_;

@@ -99,7 +99,7 @@ std::vector<Option<Files>> file_options() {
                       "CIFAR-10",
               .value_name = "DIR"}),
       option("init", &Files::init,
-             {.help = "start from these weights (safetensors, PyTorch's too), or those of the run "
+             {.help = "start from these weights (.pth or safetensors), or those of the run "
                       "in this folder",
               .value_name = "FILE|DIR"}),
       option("init_centres", &Files::init_centres,

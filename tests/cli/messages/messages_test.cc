@@ -40,7 +40,8 @@ std::string lacking(const std::string& err) {
 
 std::vector<Provocation> provocations() {
   std::vector<Provocation> all = provocations_by_flags();
-  for (const auto& more : {provocations_by_inputs(), provocations_by_runs()}) {
+  for (const auto& more :
+       {provocations_by_inputs(), provocations_by_torch(), provocations_by_runs()}) {
     all.insert(all.end(), more.begin(), more.end());
   }
   return all;

@@ -106,6 +106,7 @@ inline std::string trained_on_a_folder(const Stage& stage, const std::string& fo
 
 std::vector<Provocation> provocations_by_flags();   ///< and by what the program finds around it
 std::vector<Provocation> provocations_by_inputs();  ///< data, weights and states
+std::vector<Provocation> provocations_by_torch();   ///< files of torch.save()
 std::vector<Provocation> provocations_by_runs();    ///< what they write, and who reads that
 
 }  // namespace ringlet::testing
