@@ -74,6 +74,9 @@ struct Parameter {
   }
   View
       listed;  ///< i32 [room]: the rows of the step that runs (RowSampler::list); set by Parameters
+  /// Not learnt in this run: nobody asks for its gradient. Set before plan and memory.
+  bool is_frozen = false;
+  bool is_head = false;    ///< learnt at a rate of its own; set as the above
   bool is_filter = false;  ///< [O, C/groups, KH, KW] of convolutions alone
   std::string name;        ///< "conv1.weight", set by registration
   int id = -1;             ///< position in the order of registration, set by registration
@@ -115,6 +118,8 @@ struct RunningStatistics {
   StateBuffer mean;
   StateBuffer variance;  ///< unbiased
   StateCounter batches;
+  bool is_frozen =
+      false;    ///< they normalise in training as well, and stay; as Parameter::is_frozen
   View values;  ///< f32 [2, C]: mean and variance, which are neighbours
   View update;  ///< f32 [2 C + 3], a slice of the current gradient arena; absent without one
 };

@@ -47,7 +47,7 @@ View seed_of(DryRun& run, const BatchSpec& spec, const Variable& result) {
 /// A parameter that a layer has taken, and that no operation knows, would not be learnt.
 void require_uses(const Tape& tape, const std::vector<const Parameter*>& parameters) {
   for (const Parameter* parameter : parameters) {
-    if (!tape.asked_for(*parameter) || tape.uses(*parameter) > 0) continue;
+    if (!tape.asked_for(*parameter) || tape.uses(*parameter) > 0 || parameter->is_frozen) continue;
     throw ContractError(
         "the parameter " + parameter->name +
         " is taken by a layer and given to no recorded operation, so it would not be "
@@ -72,17 +72,26 @@ std::int64_t aligned(std::int64_t element) {
   return (element + Plan::kArenaAlignment - 1) / Plan::kArenaAlignment * Plan::kArenaAlignment;
 }
 
-/// One behind the other, in `order`; those whose rows are cut behind all others, and the loss's own
-/// at the very end. Where a rank is alone it has all rows, as if they were replicated.
+/// What lies apart among the model's parameters that all ranks have.
+enum class Apart : std::uint8_t { frozen, head, none };
+
+Apart apart_of(const Parameter& parameter, bool cut) {
+  if (cut || parameter.of_loss) return Apart::none;
+  return parameter.is_frozen ? Apart::frozen : parameter.is_head ? Apart::head : Apart::none;
+}
+
+/// One behind the other, in `order`; those that are frozen before all others, then those of a rate
+/// of their own; those whose rows are cut behind all others, and the loss's own at the very end.
+/// Where a rank is alone it has all rows, as if they were replicated.
 void lay_out(const std::vector<const Parameter*>& order, const Tape& tape, bool alone, Plan& plan) {
   const auto placement_of = [alone](const Parameter& parameter) {
     return alone ? Placement::replicated : parameter.placement;
   };
-  const auto lay_out_those = [&](bool cut, bool of_loss) {
+  const auto lay_out_those = [&](bool cut, bool of_loss, Apart apart = Apart::none) {
     const std::int64_t before = plan.elements;
     for (const Parameter* parameter : order) {
       if ((placement_of(*parameter) == Placement::rows) != cut) continue;
-      if (parameter->of_loss != of_loss) continue;
+      if (parameter->of_loss != of_loss || apart_of(*parameter, cut) != apart) continue;
       const std::int64_t begin = aligned(plan.elements), count = parameter->held().count();
       plan.parameters.push_back({.name = parameter->name,
                                  .shape = parameter->held(),
@@ -102,6 +111,10 @@ void lay_out(const std::vector<const Parameter*>& order, const Tape& tape, bool 
     if (cut) plan.sharded += plan.elements - before;
     if (of_loss) plan.of_loss += plan.elements - before;
   };
+  lay_out_those(false, false, Apart::frozen);
+  plan.frozen = plan.elements;
+  lay_out_those(false, false, Apart::head);
+  plan.head = plan.elements - plan.frozen;
   for (const bool cut : {false, true}) {
     for (const bool of_loss : {false, true}) lay_out_those(cut, of_loss);
   }

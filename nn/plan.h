@@ -44,9 +44,12 @@ struct Plan {
   /// Elements: every parameter starts on a cache line.
   static constexpr std::int64_t kArenaAlignment = 16;
 
-  /// In the order in which gradients become final; those whose rows are cut come last.
+  /// In the order in which gradients become final; those that are frozen come first, then those of
+  /// a rate of their own, and those whose rows are cut last.
   std::vector<PlannedParameter> parameters;
   std::int64_t elements = 0;          ///< of an arena, gaps for alignment included
+  std::int64_t frozen = 0;            ///< those of them, at its beginning, that are not learnt
+  std::int64_t head = 0;              ///< those behind them that have a rate of their own
   std::int64_t of_loss = 0;           ///< those of them, at its end, that are the loss's own
   std::int64_t sharded = 0;           ///< those of them, at its end, that are rows cut over ranks
   std::int64_t without_gradient = 0;  ///< those of them, at its end, that no gradient's arena has
@@ -61,6 +64,8 @@ struct Plan {
   WorkTotals forward;
   WorkTotals backward;
 
+  /// Whether nobody asks for its gradient.
+  bool is_frozen(const PlannedParameter& planned) const { return planned.begin < frozen; }
   /// Whether rows are cut. The same on all ranks; some may have none.
   bool is_sharded() const {
     return !parameters.empty() && parameters.back().placement == Placement::rows;

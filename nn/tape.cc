@@ -113,7 +113,9 @@ Variable Tape::parameter(Parameter& parameter) {
           "the parameter is not one of this model's; its layer should register it");
   int& known = node_of_parameter_[id];
   if (known < 0) {
-    known = add_node({.value = parameter.value, .parameter = &parameter, .wants_gradient = true});
+    known = add_node({.value = parameter.value,
+                      .parameter = &parameter,
+                      .wants_gradient = !parameter.is_frozen});
   }
   const Variable x(*this, known, parameter.held());
   if (graph_ != nullptr) graph_->add_parameter(x, parameter);
@@ -471,7 +473,7 @@ void Tape::count_down(const Step& step, const BackwardOptions& options, ReadyLis
 
 void Tape::finish(Parameter& parameter, bool written, const BackwardOptions& options,
                   ReadyListener* listener) {
-  if (!written && !options.accumulate) zero(parameter);
+  if (!written && !options.accumulate && !parameter.is_frozen) zero(parameter);
   if (options.last && listener != nullptr) listener->gradient_ready(parameter);
 }
 

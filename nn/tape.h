@@ -151,7 +151,8 @@ class Tape {
   Variable constant(const View& value);
   /// The same where the gradient is wanted, by a stage before this tape, say. gradient() has it.
   Variable input(const View& value);
-  /// A parameter as a variable; asked for twice in a step, it is the same node.
+  /// A parameter as a variable; asked for twice in a step, it is the same node. One that is frozen
+  /// is a constant.
   /// Throws ContractError for a parameter that was not registered with the model.
   Variable parameter(Parameter& parameter);
   /// A new value for an operation to fill, in activation memory. Activations have the type of the

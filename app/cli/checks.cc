@@ -37,7 +37,9 @@ CLI::Validator whole_number(std::int64_t min, std::int64_t max) {
 }
 
 CLI::Validator number_of(train::OptionRow row) {
-  if (row.open_at_zero && row.type == 1) row.range.min = 1;
+  const bool is_whole = row.type == train::OptionValue(std::int64_t{}).index();
+  if (row.open_at_zero && is_whole) row.range.min = 1;
+  if (row.open_at_zero && !is_whole) row.range.above_min = true;
   return CLI::Validator(
       [row](std::string& text) -> std::string {
         const auto value = row.parse(text);

@@ -46,6 +46,7 @@ constexpr Neighbour kNeighbours[] = {
     {"--no-decay norm", "--norm-weight-decay"},
     {"--clip-norm", "--clip-grad-norm --max-grad-norm"},
     {"--ema DECAY", "--model-ema --model-ema-decay --ema-decay"},
+    {"--freeze all-but-head", "--freeze-backbone"},
     {"--warmup-epochs", "--lr-warmup-epochs"},
     {"--step-epochs", "--lr-step-size"},
     {"--gamma", "--lr-gamma"},

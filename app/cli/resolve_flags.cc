@@ -17,6 +17,7 @@
 #include "train/optimizers/optimizer.h"
 #include "train/recipe/recipe_options.h"
 #include "train/recipe/stage_count.h"
+#include "train/setup/fine_tuning.h"
 #include "train/setup/run_options.h"
 #include "train/sync/transport_choice.h"
 
@@ -106,6 +107,7 @@ std::vector<DeviceId> devices_from(const RawFlags& flags, FirstGpu first_gpu) {
 train::TrainOptions with_recipe(const RawFlags& flags, const train::Recipe& recipe) {
   train::TrainOptions options = flags.options;
   options.recipe = recipe;
+  options.files.replace_head |= options.files.fine_tune;
   train::Execution& execution = options.execution;
   // Before CUDA is asked for anything.
   const std::vector<DeviceId> devices = devices_from(flags, [] { return 0; });
@@ -201,6 +203,8 @@ train::TrainOptions resolve(const RawFlags& flags) {
   const train::GivenOptions given = with_tf32(flags);
   checked([&] {
     train::choose_optimizer(recipe, given_or(flags, "optimizer", recipe.optimizer));
+    const train::Files& files = flags.options.files;
+    if (files.fine_tune) train::set_fine_tuning(recipe, given, files.init);
     train::recipe_options().set(recipe, given);
   });
   if (chooses_micro_batches(flags)) {

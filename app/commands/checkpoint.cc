@@ -29,16 +29,12 @@ constexpr const char* kCentresFileKey = "centres' file";
 constexpr const char* kCentresKey = "centres";
 
 /// The number of classes in the file: the length of the last parameter of `model`, a bias.
-std::optional<int> classes_in(const fs::path& file, const std::string& model) {
+std::optional<int> outputs_in(const fs::path& file, const std::string& model) {
   constexpr std::int64_t kMost = 1 << 16;
   const auto layers = train::make_model(model, {});
-  const nn::Registry registry = nn::register_model(*layers);
-  const train::SafetensorsFile weights(file);
-  const std::string last = prefix_of(weights, registry) + registry.parameters.back()->name;
-  const train::SafetensorsFile::Entry* entry = weights.find(last);
-  if (entry == nullptr || entry->spec.shape.size() != 1) return {};
-  const std::int64_t classes = entry->spec.shape[0];
-  return 1 <= classes && classes <= kMost ? std::optional(static_cast<int>(classes)) : std::nullopt;
+  const auto classes = train::classes_in(file, nn::register_model(*layers));
+  if (!classes || *classes < 1 || *classes > kMost) return {};
+  return static_cast<int>(*classes);
 }
 
 /// What is known of a run; nothing where nothing can be read there.
@@ -265,7 +261,7 @@ train::ModelInfo assume_info(const Checkpoint& checkpoint, const train::Recipe& 
     info.channels = usual.channels;
     info.height = usual.height;
     info.width = usual.width;
-    const int classes = classes_in(checkpoint.file, recipe.model).value_or(usual.outputs);
+    const int classes = outputs_in(checkpoint.file, recipe.model).value_or(usual.outputs);
     for (int k = 0; k < classes; ++k) info.output_names.push_back(std::to_string(k));
   }
   if (recipe.normalize) {

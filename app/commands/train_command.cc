@@ -39,6 +39,7 @@
 #include "data/synthetic_faces.h"
 #include "nn/parameters.h"
 #include "train/files/load_model.h"
+#include "train/files/published_weights.h"
 #include "train/files/state.h"
 #include "train/loop/best_test.h"
 #include "train/recipe/models.h"
@@ -70,12 +71,13 @@ void add_file_flags(CLI::App& app, RawFlags& flags) {
   train::Files& files = flags.options.files;
   const char* group = "Start, stop and files";
   add_run_flags(app, flags, group,
-                {"init", "init_centres", "replace_head", "out", "save_every", "resume", "no_out"});
+                {"init", "init_centres", "fine_tune", "replace_head", "out", "save_every", "resume",
+                 "no_out"});
   add_force_flag(app, files.force)->group(group);
   add_run_flags(app, flags, group, {"metrics", "tensorboard", "trace", "trace_spans", "max_steps"});
   CLI::Option *init = app.get_option("--init"), *resume = app.get_option("--resume");
   CLI::Option* centres = app.get_option("--init-centres");
-  app.get_option("--replace-head")->needs(init);
+  for (const char* beside : {"--replace-head", "--fine-tune"}) app.get_option(beside)->needs(init);
   resume->each([resume, init, centres, &files](const std::string& folder) {
     files.resume = folder;
     if (resumes_by_itself(files)) return;  // they are for the beginning
@@ -94,6 +96,14 @@ void print_folder(const fs::path& out, bool begins) {
 
 void print_fit(const FittedFlags& fitted) {
   if (!fitted.told.empty()) fmt::print("chosen    {}\n", fitted.told);
+}
+
+/// A model's name stands for weights that others have published. Who reads them says which.
+void find_named_weights(fs::path& init) {
+  const fs::path found = train::find_weights(init);
+  if (found == init) return;
+  fmt::print("init      {}: {}\n", init.string(), on_one_line(found.string()));
+  init = found;
 }
 
 /// What stands before the names of the weights that it begins with.
@@ -351,6 +361,7 @@ int run_training(const RawFlags& flags, const CLI::App& command, comm::Group& gr
                                  : fit_to_pictures(flags, group);  // a run that goes on has its own
   train::TrainOptions options = options_of(fitted.flags, former);
   train::Files& files = options.files;
+  if (speaks && !former) find_named_weights(files.init);
   if (speaks) claim.outputs(options, group.processes());
   if (speaks && !former && !files.init.empty()) warn_of_rounding(train::model_file_of(files.init));
   warn_of_other_bytes(group, options);

@@ -23,6 +23,8 @@ class Conv2d : public Layer {
   Variable forward(Tape& tape, const Variable& x) override;
   void register_in(Registry& registry, const std::string& prefix) override;
 
+  /// Whether one of weight and bias is frozen, and the other is not.
+  bool is_frozen_in_part() const { return options_.bias && weight_.is_frozen != bias_.is_frozen; }
   const Conv2dSpec& spec() const { return options_.spec; }
   Variable weight(Tape& tape) { return tape.parameter(weight_); }
   /// Absent where the layer has no bias.

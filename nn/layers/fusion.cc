@@ -18,6 +18,7 @@ namespace {
 // A pattern returns its output, or an absent variable where it does not take this x.
 
 Variable pooled_convolution(Tape& tape, const Variable& x, Conv2d& conv, ReLU&, AvgPool2d& pool) {
+  if (conv.is_frozen_in_part()) return {};  // the filter's backward gives both gradients
   if (!fuses_conv2d_relu_avg_pool2d(x, conv.spec(), pool.spec())) return {};
   return conv2d_relu_avg_pool2d(x, conv.weight(tape), conv.bias(tape), conv.spec());
 }

@@ -155,7 +155,7 @@ Variable batch_norm(const Variable& x, const Variable& weight, const Variable& b
   const std::int64_t channels = running.mean.shape.count();
   require((x.shape().rank() == 2 || x.shape().rank() == 4) && x.shape()[1] == channels,
           "batch_norm", "the input has not as many channels as the layer");
-  const bool constant = !tape.context().training || spec.frozen;
+  const bool constant = !tape.context().training || spec.frozen || running.is_frozen;
   Recorded r{.x = x,
              .weight = weight,
              .bias = bias,

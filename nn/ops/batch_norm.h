@@ -14,7 +14,8 @@ namespace ringlet::nn {
 struct BatchNormSpec {
   float epsilon = 1e-5F;
   float momentum = 0.1F;  ///< of the new value: running = (1 - momentum) running + momentum batch
-  bool frozen = false;    ///< the running statistics normalise in training as well, and stay
+  bool frozen = false;    ///< the running statistics normalise in training as well, and stay; also
+                          ///< where RunningStatistics::is_frozen
 };
 
 /// Of what a recorded graph keeps for batch_norm; its inputs are x, weight, bias, residual.

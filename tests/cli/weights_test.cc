@@ -8,6 +8,7 @@
 #include "tests/cli/program.h"
 #include "tests/support/files.h"
 #include "tests/support/testdata.h"
+#include "tests/support/torch_files.h"
 
 namespace ringlet::testing {
 namespace {
@@ -244,6 +245,39 @@ TEST(Weights, ThatPyTorchWroteLoad) {
                                    "--synthetic-test", "64", "--checkpoint", file});
   EXPECT_TRUE(succeeds(outcome));
   EXPECT_TRUE(holds(outcome.out, {"64 ", "loss 2."}));
+}
+
+/// The lines `key = value` that --print-config prints.
+std::string configured_with(const Arguments& more) {
+  const Outcome outcome =
+      ringlet(Arguments{"train", "--model", "mlp", "--data", "synthetic", "--print-config"} + more);
+  EXPECT_TRUE(succeeds(outcome));
+  return "\n" + outcome.out;
+}
+
+TEST(FineTuning, SetsDefaultsAndWhatIsGivenWins) {
+  const TemporaryDirectory folder;
+  const auto weights = [&](std::int64_t classes) {
+    const std::string bytes(static_cast<std::size_t>(4 * classes), '\0');
+    const std::string bias =
+        pickled_tensor({.stored = classes, .shape = {classes}, .strides = {1}});
+    const std::string file = folder / (std::to_string(classes) + ".pth");
+    write_file(file, torch_file(pickled_dict({{"fc1.weight", bias}, {"fc3.bias", bias}}), {bytes}));
+    return file;
+  };
+  const std::string usual = configured_with({"--init", weights(10), "--fine-tune"});
+  EXPECT_TRUE(holds(
+      usual, {"\nlr = 0.01\n", "\nhead-lr = 0.1\n", "\nepochs = 10\n", "\nschedule = \"cosine\"\n",
+              "\nwarmup-epochs = 1\n", "\nnormalize = \"data\"\n"}));
+  const std::string of_imagenet = configured_with({"--init", weights(1000), "--fine-tune"});
+  EXPECT_TRUE(holds(of_imagenet, {"\nnormalize = \"imagenet\"\n"}));
+  const std::string given =
+      configured_with({"--init", weights(1000), "--fine-tune", "--lr", "0.5", "--epochs", "2",
+                       "--normalize", "cifar-10", "--schedule", "one-cycle"});
+  EXPECT_TRUE(holds(given, {"\nlr = 0.5\n", "\nhead-lr = 5\n", "\nepochs = 2\n",
+                            "\nnormalize = \"cifar-10\"\n", "\nwarmup-epochs = 0\n"}));
+  EXPECT_TRUE(holds(configured_with({"--init", weights(10), "--fine-tune", "--head-lr", "0.3"}),
+                    {"\nlr = 0.01\n", "\nhead-lr = 0.3\n"}));
 }
 
 }  // namespace

@@ -263,6 +263,12 @@ std::string prefix_in(const std::vector<std::string>& names, const nn::Registry&
   return best;
 }
 
+std::vector<std::string> names_of(const SafetensorsStream& stream) {
+  std::vector<std::string> names;
+  for (const StoredTensor& tensor : stream.header().tensors) names.push_back(tensor.spec.name);
+  return names;
+}
+
 /// SGD's state has the parameters' names and shapes, and would be taken for them.
 void require_no_optimizer(const fs::path& file) {
   if (file.filename() != kOptimizerFile) return;
@@ -301,11 +307,18 @@ std::string prefix_of(const SafetensorsFile& file, const nn::Registry& registry)
   return prefix_in(names, registry);
 }
 
+std::optional<std::int64_t> classes_in(const fs::path& file, const nn::Registry& registry) {
+  const SafetensorsStream stream(file);
+  const std::string last = prefix_in(names_of(stream), registry) + registry.parameters.back()->name;
+  const auto& tensors = stream.header().tensors;
+  const auto found = std::ranges::find(tensors, last, [](const auto& t) { return t.spec.name; });
+  if (found == tensors.end() || found->spec.shape.empty()) return {};
+  return found->spec.shape[0];
+}
+
 std::string passed_over_in(const fs::path& file, const nn::Registry& registry) {
   const SafetensorsStream stream(file);
-  std::vector<std::string> names;
-  for (const StoredTensor& tensor : stream.header().tensors) names.push_back(tensor.spec.name);
-  const std::string prefix = prefix_in(names, registry), &under = stream.header().under;
+  const std::string prefix = prefix_in(names_of(stream), registry), &under = stream.header().under;
   if (prefix.empty() && under.empty()) return {};
   const std::string lie = under.empty() ? "" : "its tensors lie under '" + under + "'";
   const std::string begin = prefix.empty() ? ""

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,11 @@ void require_finite_numbers(const std::filesystem::path& file, const FileSums& s
 
 /// "FILE: its F64 numbers are rounded to f32"; empty where nothing is lost. Throws FileError.
 std::string rounding_of(const std::filesystem::path& file);
+
+/// The number of outputs of the model's last layer in the file; nothing where it has none of its
+/// kind. Throws FileError.
+std::optional<std::int64_t> classes_in(const std::filesystem::path& file,
+                                       const nn::Registry& registry);
 
 /// "FILE: its tensors lie under 'state_dict', their names begin with 'module.', which is passed
 /// over"; empty where nothing is. Throws FileError.

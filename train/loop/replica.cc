@@ -8,6 +8,7 @@
 #include "kernels/elementwise.h"
 #include "kernels/host_copy.h"
 #include "nn/cast.h"
+#include "train/task/freezing.h"
 
 namespace ringlet::train {
 
@@ -46,7 +47,9 @@ void clear(Device& device, const View& view) {
   }
 }
 
-nn::Registry placed(nn::Registry registry, const nn::AxisPosition& position) {
+/// The parameters, marked as the recipe says, and cut as a rank that stands there has them.
+nn::Registry placed(nn::Registry registry, const Recipe& recipe, const nn::AxisPosition& position) {
+  mark_parameters(registry, recipe);
   registry.place(registry.is_sharded() ? position : nn::AxisPosition{});
   return registry;
 }
@@ -82,7 +85,7 @@ Replica::Replica(Device& device, const ReplicaSpec& spec, Allocator* gradients_f
       task_(task_of(spec)),
       batch_spec_(batch_of(spec, 1)),
       model_(make_model(spec)),
-      registry_(placed(nn::register_model(*model_), position)),
+      registry_(placed(nn::register_model(*model_), spec.recipe, position)),
       plan_(nn::plan_training(
           registry_,
           dry_batch_of(device, spec, spec.max_train_batch, spec.recompute ? 1 : spec.passes),

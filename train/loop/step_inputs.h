@@ -28,11 +28,11 @@ class StepInputs {
 
   /// f32 [1]: 1 / divisor, where backward starts.
   View loss_seed() const { return at(kLossSeed, kRates); }
-  /// f32 [10]: what the optimiser reads. Without a table, the first row of upload().
+  /// f32 [16]: what the optimiser reads. Without a table, the first row of upload().
   View rates() const { return at(kRates, kLossSum); }
   /// f32 [1]: epochs before the step.
   ConstView epochs() const { return rates().slice(kEpochs, kEpochs + 1); }
-  /// f32 [1] and [rows, 10]: for loss_scale_begin(), which writes rates().
+  /// f32 [1] and [rows, 16]: for loss_scale_begin(), which writes rates().
   ConstView newest() const { return at(kNewest, kTable); }
   ConstView table() const;
   /// f32 [2]: those of them that may be written on the device, until the next upload(): the scale
@@ -62,7 +62,7 @@ class StepInputs {
 
   Device& device_;
   std::int64_t table_rows_;
-  Tensor numbers_;           // f32 [kTable + 10 * table_rows_]
+  Tensor numbers_;           // f32 [kTable + 16 * table_rows_]
   std::vector<float> host_;  // the same, to be sent
   Uploader uploader_;
 };

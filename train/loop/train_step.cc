@@ -71,6 +71,8 @@ TrainStep::TrainStep(Device& device, const Ranks& ranks, const ReplicaSpec& spec
       squares_(device, communicator_, ranks.stages, replica_.parameters()),
       sums_(device, nn::Parameters::kStatistics * size_of(DType::f32), options.in_flight + 1),
       clip_norm_(spec.recipe.clip_norm),
+      head_rate_(
+          spec.recipe.head_lr > 0 && spec.recipe.lr > 0 ? spec.recipe.head_lr / spec.recipe.lr : 1),
       // That of sharded rows, and of stages, takes all ranks, and only rank 0 knows who wants it.
       grad_norm_(options.grad_norm || sync_.narrows() || clips() || scales_loss() ||
                  ranks.are_cut() || !replica_.parameters().registry().along.alone()) {
@@ -88,6 +90,9 @@ TrainStep::TrainStep(Device& device, const Ranks& ranks, const ReplicaSpec& spec
       "--precision f16",
       "this optimiser does not skip steps; where the scale of the gradient is 0 it should change "
       "nothing (Optimizer::skips_steps)");
+  require(replica_.plan().head == 0 || optimizer_->has_head_rate(), "--head-lr",
+          "this optimiser has one rate for all; it should take each part's "
+          "(Optimizer::has_head_rate)");
   const nn::AxisPosition& along = replica_.parameters().registry().along;
   if (!along.alone()) {
     axis_ = std::make_unique<DataAxis>(device, communicator_, along);
@@ -177,7 +182,7 @@ void TrainStep::begin_with_one_of(std::span<const Rates> rates, std::int64_t wor
   world_samples_ = world_samples;
   rates_.clear();
   for (const Rates& row : rates) {
-    rates_.push_back(optimizer_->rates_of(row));
+    rates_.push_back(optimizer_->rates_with_head(row, head_rate_));
     rates_.back()[kLossGradientScale] = 1;
     rates_.back()[kEpochs] = static_cast<float>(row.epochs);
     if (const WeightAverage* average = optimizer_->average()) {

@@ -225,6 +225,7 @@ class TrainStep {
   GradientSquares squares_;
   Readback sums_;
   double clip_norm_;
+  double head_rate_;  // over that of the others
   bool grad_norm_;
   std::int64_t skips_ = 0;
   std::vector<StepRates> rates_;    // of begin()

@@ -30,7 +30,7 @@ class AdamW final : public Optimizer {
     for_each_part(
         rates,
         [&](const Part& part) {
-          adamw_update(stream(), spec, own, part.of(values()), part.of(gradients()),
+          adamw_update(stream(), spec, part.own, part.of(values()), part.of(gradients()),
                        part.of(arena(0)), part.of(arena(1)), scale_of(part),
                        part.decays_of(decays_));
         },
@@ -54,6 +54,7 @@ class AdamW final : public Optimizer {
     return on_device;
   }
 
+  bool has_head_rate() const override { return true; }
   bool scales_gradient() const override { return true; }
   bool skips_steps() const override { return true; }
   bool updates_rows() const override { return true; }

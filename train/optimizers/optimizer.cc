@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "kernels/decay_table.h"
@@ -97,6 +98,16 @@ void Optimizer::keep_average(double decay) {
     buffers = state_.back().numbers;
   }
   average_ = std::make_unique<WeightAverage>(device_, parameters_, decay, weights, buffers);
+}
+
+StepRates Optimizer::rates_with_head(const Rates& rates, double head_rate) const {
+  StepRates all = rates_of(rates);
+  Rates of_head = rates;
+  of_head.lr *= head_rate;
+  const StepRates head = rates_of(of_head);
+  auto to = std::copy_n(head.begin(), 2, all.begin() + kHeadRates);
+  std::copy_n(head.begin() + kOwnRates, kNumbersOfOptimizer, to);
+  return all;
 }
 
 ConstView Optimizer::Part::decays_of(const ConstView& table) const {

@@ -22,10 +22,13 @@ namespace ringlet::train {
 /// What is read on the device in one step: learning rate, momentum, the scale of the gradient (1,
 /// or what --clip-norm and --precision f16 make of it), that of parameters of the loss (which no
 /// --clip-norm shortens), from kOwnRates on four numbers that the optimiser wants, the epochs
-/// before the step, for a loss, and what --ema's average takes of the new weights.
-using StepRates = std::array<float, 10>;
+/// before the step, for a loss, and what --ema's average takes of the new weights. From kHeadRates
+/// on come the rate, the momentum and the four numbers once more, for the parameters that have a
+/// rate of their own (--head-lr).
+using StepRates = std::array<float, 16>;
 inline constexpr std::int64_t kGradientScale = 2, kLossGradientScale = 3, kOwnRates = 4,
-                              kEpochs = 8, kAverageShare = 9;
+                              kEpochs = 8, kAverageShare = 9, kHeadRates = 10,
+                              kNumbersOfOptimizer = 4;
 
 /// A part of an optimiser's state.
 struct ArenaSpec {
@@ -61,8 +64,8 @@ class Optimizer {
   Optimizer& operator=(const Optimizer&) = delete;
 
   /// Updates all parameters with the gradients in arena 0, which are means over the world's
-  /// samples. rates: f32 [10] on the device, what rates_of() gave. Stream-ordered; what changes
-  /// from step to step is read on the device, so that a captured graph can replay it.
+  /// samples. rates: f32 [16] on the device, what rates_of() gave. Stream-ordered; what changes from
+  /// step to step is read on the device, so that a captured graph can replay it.
   virtual void step(ConstView rates) = 0;
 
   /// The numbers of a step; computed on the host before it. A scale of 1 stands where --clip-norm
@@ -71,6 +74,11 @@ class Optimizer {
     return {static_cast<float>(rates.lr), static_cast<float>(rates.momentum), 1, 1};
   }
 
+  /// The same with those of the head, whose rate is so many times the others'.
+  StepRates rates_with_head(const Rates& rates, double head_rate) const;
+
+  /// Whether step() takes Part::rate and Part::own for each part: --head-lr needs that.
+  virtual bool has_head_rate() const { return false; }
   /// Whether step() multiplies the gradient by its scale: --clip-norm needs that.
   virtual bool scales_gradient() const { return false; }
   /// Whether step() changes nothing where that scale is 0, whatever the gradient holds: --precision
@@ -94,10 +102,13 @@ class Optimizer {
   /// Allocates the arenas and fills them with zeros. Device and parameters outlive the optimiser.
   Optimizer(Device& device, const nn::Parameters& parameters, const std::vector<ArenaSpec>& arenas);
 
-  /// Parameters that are updated with one scale of the gradient: the model's, then the loss's.
+  /// Parameters that are updated with the same rates and one scale of the gradient: the model's
+  /// head, if it has a rate of its own, the model's others, then the loss's. None that are frozen.
   struct Part {
     std::int64_t begin = 0, end = 0;  ///< in the arenas
     ConstView scale;                  ///< f32 [1]
+    ConstView rate;                   ///< f32 [2]: learning rate and momentum
+    ConstView own;                    ///< f32 [4]: what rates_of() has from kOwnRates on
     ConstView of(const ConstView& arena) const { return arena.slice(begin, end); }
     View of(const View& arena) const { return arena.slice(begin, end); }
     /// Of a table for updates (kernels/decay_table.h); may be absent.
@@ -113,18 +124,25 @@ class Optimizer {
     /// All rows that this rank has: f32 [N, D].
     View of(const View& arena) const { return parameters.part_of(arena, planned); }
   };
-  /// Calls update(part) for the one or two that there are, or update_rows(rows) in the place of the
-  /// second. rates: what step() got.
+  /// Calls update(part) for those that there are, or update_rows(rows) in the place of the loss's.
+  /// rates: what step() got.
   template <class Update, class UpdateRows>
   void for_each_part(const ConstView& rates, Update update, UpdateRows update_rows) const {
     const nn::Plan& plan = parameters_.plan();
-    if (plan.of_model() > 0) {
-      update(Part{0, plan.of_model(), rates.slice(kGradientScale, kGradientScale + 1)});
+    const ConstView of_model = rates.slice(kGradientScale, kGradientScale + 1);
+    const ConstView rate = rates.slice(0, 2);
+    const ConstView own = rates.slice(kOwnRates, kOwnRates + kNumbersOfOptimizer);
+    const std::int64_t head = plan.frozen + plan.head;
+    if (plan.head > 0) {
+      constexpr std::int64_t kOwn = kHeadRates + 2;
+      update(Part{plan.frozen, head, of_model, rates.slice(kHeadRates, kOwn),
+                  rates.slice(kOwn, kOwn + kNumbersOfOptimizer)});
     }
+    if (plan.of_model() > head) update(Part{head, plan.of_model(), of_model, rate, own});
     if (plan.of_loss == 0) return;
     const ConstView scale = rates.slice(kLossGradientScale, kLossGradientScale + 1);
     const nn::Parameter* sampled = sampled_of(parameters_);
-    if (sampled == nullptr) return update(Part{plan.of_model(), plan.elements, scale});
+    if (sampled == nullptr) return update(Part{plan.of_model(), plan.elements, scale, rate, own});
     if (sampled->room == 0) return;
     const nn::PlannedParameter& planned = plan.parameters.back();
     const ConstView gradient = gradients().slice(planned.begin, planned.gradient_end());

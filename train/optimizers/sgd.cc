@@ -24,7 +24,7 @@ class Sgd final : public Optimizer {
     for_each_part(
         rates,
         [&](const Part& part) {
-          sgd_update(stream(), spec_, own, part.of(values()), part.of(gradients()),
+          sgd_update(stream(), spec_, part.rate, part.of(values()), part.of(gradients()),
                      part.of(arena(0)), scale_of(part), part.decays_of(decays_));
         },
         [&](const SampledRows& rows) {
@@ -33,6 +33,7 @@ class Sgd final : public Optimizer {
         });
   }
 
+  bool has_head_rate() const override { return true; }
   bool scales_gradient() const override { return true; }
   bool skips_steps() const override { return true; }
   bool updates_rows() const override { return true; }

@@ -36,6 +36,17 @@ std::vector<Option<OptimizerSpec>> optimizer_options() {
       option("no_decay", &Spec::no_decay,
              {.help = "parameters without weight decay: those of normalising layers, biases",
               .choices = no_decay_names}),
+      option("freeze", &Spec::freeze,
+             {.help = "layers or parameters that are not learnt; their batch norms keep their "
+                      "running statistics, and normalise by them",
+              .default_in_words = "none",
+              .value_name = "all-but-head|LAYER,..."}),
+      option("head_lr", &Spec::head_lr,
+             {.help = "a rate for the last layer, and --lr for the others; the schedule multiplies "
+                      "both",
+              .range = from(0),
+              .default_in_words = "--lr",
+              .open_at_zero = true}),
       option("clip_norm", &Spec::clip_norm,
              {.help = "shorten the summed gradient to this L2 norm if it is longer; 0: never",
               .range = from(0)}),

@@ -15,6 +15,8 @@ struct OptimizerSpec {
   double weight_decay = 0;
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;  ///< of AdamW, see kernels/adamw.h
   std::string no_decay = "none";                  ///< see parse_no_decay()
+  std::string freeze{};                           ///< what is not learnt, see task/freezing.h
+  double head_lr = 0;                             ///< rate of the last layer; 0: the others'
   double clip_norm = 0;                           ///< largest norm of the gradient; 0: any
 
   bool operator==(const OptimizerSpec&) const = default;

@@ -137,6 +137,7 @@ struct Files {
   std::int64_t most_centres_sent = std::int64_t{256} << 20;
   /// Up to which there is a file of them beside the model, too.
   std::int64_t most_centres_in_file = std::int64_t{1} << 30;
+  bool fine_tune = false;     ///< with the defaults of setup/fine_tuning.h
   bool replace_head = false;  ///< init may have a last layer of another size, which starts anew
   std::filesystem::path out;
   std::filesystem::path resume;

@@ -99,13 +99,16 @@ std::vector<Option<Files>> file_options() {
                       "CIFAR-10",
               .value_name = "DIR"}),
       option("init", &Files::init,
-             {.help = "start from these weights (.pth or safetensors), or those of the run "
-                      "in this folder",
-              .value_name = "FILE|DIR"}),
+             {.help = "start from these weights (.pth or safetensors), those of the run in "
+                      "this folder, or resnet18's, say, in PyTorch's caches",
+              .value_name = "FILE|DIR|MODEL"}),
       option("init_centres", &Files::init_centres,
              {.help = "start from the centres of classes in this file, or those of the run in this "
                       "folder, with a --loss that has such",
               .value_name = "FILE|DIR"}),
+      option("fine_tune", &Files::fine_tune,
+             {.help = "other defaults, for weights of other data: a tenth of the rate, ten times "
+                      "that for a last layer that may start anew, 10 epochs"}),
       option("replace_head", &Files::replace_head,
              {.help = "let the last layer start anew where --init has one for other classes"}),
       option("out", &Files::out,

@@ -31,6 +31,7 @@
 #include "train/sync/transport_choice.h"
 #include "train/task/class_weights.h"
 #include "train/task/classification.h"
+#include "train/task/freezing.h"
 
 namespace ringlet::train {
 
@@ -215,6 +216,11 @@ void check(const TrainOptions& options, bool begins) {
           "is for --verify, which names the files of pairs; leave it out");
   require(recipe.verify.empty() || stages_in(options.execution.stages) == 1, "--stages",
           "--verify is for a model in one stage so far; leave one of them out");
+  for (const auto& [flag, is_given] : {std::pair{"--freeze", !recipe.freeze.empty()},
+                                       std::pair{"--head-lr", recipe.head_lr > 0}}) {
+    require(!is_given || stages_in(options.execution.stages) == 1, flag,
+            "is for a model in one stage so far; leave --stages out");
+  }
   require(!options.execution.recompute || stages_in(options.execution.stages) > 1,
           "--recompute stage", "is for a model in several stages; leave it out, or add --stages 2");
   require(!recipe.exact || recipe.grad_dtype == DType::f32, "--grad-dtype",
@@ -407,6 +413,10 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
   setup.replica.layout =
       mixed ? Layout::nchw
             : choose_layout(options.execution.layout, kind, unit, setup.replica.recipe.precision);
+  if (!recipe.freeze.empty()) {
+    const auto model = make_model(setup.replica);
+    mark_parameters(nn::register_model(*model), recipe);  // throws what each rank would
+  }
   require_precision(setup.replica, kind, options.execution.emulate_precision);
   setup.replica.max_train_batch = unit;
   setup.evaluation_batch =

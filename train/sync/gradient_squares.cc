@@ -46,7 +46,7 @@ GradientSquares::GradientSquares(Device& device, comm::Communicator& replicas,
       of_replicas_(device, replicas),
       of_stages_(device, stages != nullptr ? *stages : replicas) {
   for (const nn::PlannedParameter& planned : parameters.plan().parameters) {
-    sums_.push_back({&planned});
+    if (!parameters.plan().is_frozen(planned)) sums_.push_back({&planned});
   }
   std::ranges::sort(sums_, {}, [](const Sum& sum) { return sum.planned->id; });
   for (Sum& sum : sums_) {

@@ -21,8 +21,8 @@ std::string bucket_name(int index, const std::string& first, const std::string& 
 SyncOptions resolved(const SyncOptions& options, DeviceKind device,
                      const comm::Communicator& communicator, const nn::Plan& plan) {
   const bool between = communicator.world().machines > 1;
-  SyncOptions resolved =
-      with_bucket_sizes(options, {device, between, plan.replicated() * size_of(DType::f32)});
+  SyncOptions resolved = with_bucket_sizes(
+      options, {device, between, (plan.replicated() - plan.frozen) * size_of(DType::f32)});
   if (options.narrow_between && !between) {
     resolved.grad_dtype = DType::f32;
     resolved.narrow_between = false;
@@ -44,6 +44,18 @@ SyncOptions with_bucket_sizes(SyncOptions options, const SyncConditions& conditi
   return options;
 }
 
+namespace {
+
+/// They come first.
+std::size_t frozen_in(const nn::Plan& plan) {
+  const auto is_frozen = [&](const nn::PlannedParameter& planned) {
+    return plan.is_frozen(planned);
+  };
+  return static_cast<std::size_t>(std::ranges::count_if(plan.parameters, is_frozen));
+}
+
+}  // namespace
+
 std::vector<Bucket> plan_buckets(const nn::Plan& plan, const SyncOptions& options) {
   const std::int64_t first_kb =
       options.first_bucket_kb < 0 ? options.bucket_kb : options.first_bucket_kb;
@@ -58,13 +70,14 @@ std::vector<Bucket> plan_buckets(const nn::Plan& plan, const SyncOptions& option
   const Bucket empty{.dtype = options.narrow_between ? DType::f32 : options.grad_dtype,
                      .between = options.narrow_between ? options.grad_dtype : DType::f32};
   Bucket open = empty;
+  open.begin = open.end = plan.frozen;  // which nobody sums
   std::string first;
   const auto is_replicated = [](const nn::PlannedParameter& planned) {
     return planned.placement != nn::Placement::rows;
   };
   const auto count = static_cast<std::size_t>(
       std::count_if(plan.parameters.begin(), plan.parameters.end(), is_replicated));
-  for (std::size_t i = 0; i < count; ++i) {
+  for (std::size_t i = frozen_in(plan); i < count; ++i) {
     if (open.parameters == 0) first = plan.parameters[i].name;
     ++open.parameters;
     const bool last = i + 1 == count;
@@ -125,7 +138,7 @@ GradientSync::GradientSync(Device& device, comm::Communicator& communicator,
     for (const Bucket& bucket : buckets_) largest = std::max(largest, bucket.end - bucket.begin);
     wire_ = Tensor(communicator.allocator(device), {largest}, options_.grad_dtype);
   }
-  std::size_t planned = 0;
+  std::size_t planned = frozen_in(parameters.plan());
   for (std::size_t b = 0; b < buckets_.size(); ++b) {
     ready_.push_back(device.make_event());
     for (int i = 0; i < buckets_[b].parameters; ++i) {

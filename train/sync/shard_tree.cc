@@ -20,7 +20,7 @@ void ShardTree::merge(Stream& stream, const nn::Parameters& parameters, int shar
   const nn::Plan& plan = parameters.plan();
   int top = arena_of(shard);
   for (int meeting = std::countr_one(bits(shard)); meeting > 0; --meeting, --top) {
-    if (!plan.is_sharded()) {
+    if (!plan.is_sharded() && plan.frozen == 0) {
       accumulate(stream, parameters.gradients(top), parameters.gradients(top - 1));
       continue;
     }
@@ -28,7 +28,7 @@ void ShardTree::merge(Stream& stream, const nn::Parameters& parameters, int shar
       accumulate(stream, parameters.gradients(top, begin, end),
                  parameters.gradients(top - 1, begin, end));
     };
-    add(0, plan.replicated_gradient());
+    add(plan.frozen, plan.replicated_gradient());
     add(plan.with_gradient(), parameters.gradients().count());
   }
 }

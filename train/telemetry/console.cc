@@ -90,6 +90,7 @@ std::string schedule_in_words(const Recipe& recipe) {
 
 std::string rates_in_words(const Recipe& recipe) {
   std::string text = schedule_in_words(recipe);
+  if (recipe.head_lr > 0) text += fmt::format(", {:g} for the last layer", recipe.head_lr);
   if (recipe.warmup_epochs > 0) {
     text += fmt::format(", warm-up of {:g} epochs", recipe.warmup_epochs);
   }
@@ -104,6 +105,14 @@ std::string rates_in_words(const Recipe& recipe) {
   if (recipe.clip_norm > 0) text += fmt::format(", gradients to norm {:g}", recipe.clip_norm);
   return text + in_words(static_cast<const LossSpec&>(recipe)) +
          in_words(static_cast<const ClassificationSpec&>(recipe));
+}
+
+std::string frozen_in_words(const nn::Plan& plan, const Recipe& recipe) {
+  std::int64_t count = 0;
+  for (const nn::PlannedParameter& planned : plan.parameters) {
+    if (plan.is_frozen(planned)) count += planned.shape.count();
+  }
+  return fmt::format("{} of them, {}", with_commas(count), on_one_line(recipe.freeze));
 }
 
 std::string transport_in_words(const StartReport& report) {
@@ -219,6 +228,7 @@ void Console::started(const StartReport& report) {
                   with_commas(report.plan.parameter_count),
                   (report.plan.forward.flops + report.plan.backward.flops) * 1e-6 /
                       static_cast<double>(std::max<std::int64_t>(1, report.samples_per_pass))));
+  if (report.plan.frozen > 0) say("frozen", frozen_in_words(report.plan, recipe));
   if (!report.centres.empty()) say("classes", report.centres);
   say("training", fmt::format("{} of {}, {}", counted(recipe.epochs, "epoch"),
                               counted(report.steps_per_epoch, "step"), rates_in_words(recipe)));

@@ -1,4 +1,6 @@
 // Files of torch.save() that are none, or that want too much.
+#include <filesystem>
+
 #include "tests/cli/messages/provocations.h"
 #include "tests/support/torch_files.h"
 
@@ -18,6 +20,20 @@ Provocation tensor(const PickledView& view) {
 
 std::string changed(std::string zip, std::size_t field, const std::string& bytes) {
   return zip.replace(zip.find("PK\x01\x02") + field, bytes.size(), bytes);
+}
+
+/// Begins with the weights of that name, where `file` of a cache has these bytes.
+Provocation named(const std::string& model, const std::string& file = "",
+                  const std::string& bytes = "") {
+  return {
+      1, [=](const Stage& stage) {
+        if (!file.empty()) {
+          std::filesystem::create_directories(std::filesystem::path(stage / file).parent_path());
+          stage.file(file, bytes);
+        }
+        return quick({"--init", model},
+                     {{"XDG_CACHE_HOME", stage / "."}, {"TORCH_HOME", stage / "torch"}});
+      }};
 }
 
 }  // namespace
@@ -53,7 +69,14 @@ std::vector<Provocation> provocations_by_torch() {
           begins_with(file.substr(0, file.size() - 1)),
           begins_with(changed(file, kFlags, "\x01")),
           begins_with(changed(file, kMethod, "\x08")),
-          begins_with(zip_of({{"w/data.pkl", "}."}, {"w/data.pkl", "}."}}))};
+          begins_with(zip_of({{"w/data.pkl", "}."}, {"w/data.pkl", "}."}})),
+          named("resnet18"),
+          named("lenet"),
+          named("resnet18", "torch/hub/checkpoints/resnet18-f37072fd.pth", "another"),
+          usage_of_train({"--freeze", "convolution"}),
+          usage_of_train({"--freeze", "fc1,fc2,fc3"}),
+          usage_of_train({"--freeze", "fc1", "--stages", "2"}),
+          usage_of_train({"--head-lr", "0.1", "--stages", "2"})};
 }
 
 }  // namespace ringlet::testing
