@@ -45,8 +45,6 @@ constexpr Neighbour kNeighbours[] = {
     {"--beta1 and --beta2", "--betas"},
     {"--no-decay norm", "--norm-weight-decay"},
     {"--clip-norm", "--clip-grad-norm --max-grad-norm"},
-    {"--ema DECAY", "--model-ema --model-ema-decay --ema-decay"},
-    {"--freeze all-but-head", "--freeze-backbone"},
     {"--warmup-epochs", "--lr-warmup-epochs"},
     {"--step-epochs", "--lr-step-size"},
     {"--gamma", "--lr-gamma"},

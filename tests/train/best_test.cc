@@ -198,7 +198,7 @@ TEST(BestTest, WhatIsNotMeasuredIsRefusedWithWhatIs) {
       testing::message_of<ContractError>([&] { make_run_setup(options, few_samples(), 1); }),
       {"--best-by", "OUT/best"}));
   options.recipe.best_by = BestBy::automatic;
-  EXPECT_TRUE(make_run_setup(options, few_samples(), 1).best_by.empty());
+  EXPECT_FALSE(make_run_setup(options, few_samples(), 1).keeps_best);
   options.recipe.patience = 2;
   EXPECT_THROW(make_run_setup(options, few_samples(), 1), ContractError);
 }

@@ -91,10 +91,10 @@ TEST(Task, ExactModeHasTheSameBytesForAnyReplicas) {
 
 TEST(Task, TheBestIsByTheLossWhereNoAccuracyIsMeasured) {
   TrainOptions options = own(plain_options(1));
-  EXPECT_EQ(make_run_setup(options, splits(), 1).best_by, "loss");
+  EXPECT_EQ(run(options, splits()).result.best->by, "loss");
   options.recipe.best_by = BestBy::accuracy;
   EXPECT_TRUE(testing::says(
-      testing::message_of<ContractError>([&] { make_run_setup(options, splits(), 1); }),
+      testing::message_of<Error>([&] { run(options, splits()); }),
       {"--best-by accuracy", "does not measure it, but loss, root mean square", "--best-by loss"}));
 }
 

@@ -2,8 +2,6 @@
 //
 //   OUT/centres.safetensors the centres of a loss with a margin (centres.h)
 //   OUT/model.safetensors   weights and buffers alone, in PyTorch's names and layouts
-//   OUT/model.best.safetensors
-//                           the same for the best test of an epoch (best_spec.h)
 //   OUT/best/               the model, and the centres, of the best verification
 //   OUT/state.before/       the state before this one, of the same run
 //   OUT/state/              replaced as one, so that there is always a whole one:
@@ -16,6 +14,8 @@
 //                             model is the average, and what training goes on with lies here, as
 //                             the arenas "trained" and "trained_buffers" (weight_average.h)
 //     state.json              position in the data, recipe, versions, a sum of each file
+//
+// OUT/model.best.safetensors is the model of the best test of an epoch (best_spec.h).
 //
 // A state knows no number of ranks: the position is a number of optimiser steps, and everything
 // random is a function of (seed, epoch, position).

@@ -2,16 +2,34 @@
 
 #include <fmt/format.h>
 
+#include "base/error.h"
+
 namespace ringlet::train {
 
+namespace {
+
+/// What the run's tests are compared by: the accuracy, or else the loss.
+bool by_accuracy(BestBy by, const Evaluation& test) {
+  if (test.figures.empty()) return by != BestBy::loss;
+  if (by != BestBy::accuracy) return false;
+  std::string measured = "loss";
+  for (const Figure& figure : test.figures) {
+    if (key_of(figure) != "loss") measured += ", " + figure.name;
+  }
+  throw ContractError(fmt::format(
+      "--best-by accuracy: this task does not measure it, but {}; take --best-by loss", measured));
+}
+
+}  // namespace
+
 bool note_best_test(const RunSetup& setup, const Evaluation& test, Progress& progress) {
-  if (setup.best_by.empty()) return false;
-  const bool by_accuracy = setup.best_by == "accuracy";
-  const double value = by_accuracy ? test.accuracy() : test.loss;
+  if (!setup.keeps_best) return false;
+  const bool by_right = by_accuracy(setup.options.recipe.best_by, test);
+  const double value = by_right ? test.accuracy() : test.loss;
   std::optional<BestTest>& best = progress.best_test;
-  const bool is_better = !best || (by_accuracy ? value > best->value : value < best->value);
+  const bool is_better = !best || (by_right ? value > best->value : value < best->value);
   if (is_better) {
-    best = BestTest{setup.best_by, value, progress.step, 0};
+    best = BestTest{by_right ? "accuracy" : "loss", value, progress.step, 0};
   } else {
     ++best->worse;
   }

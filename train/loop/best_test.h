@@ -9,7 +9,8 @@
 namespace ringlet::train {
 
 /// Takes the test of an epoch up, after progress.step: whether it is the best one so far. Of equals
-/// the first is. Says in `progress` where patience ends the run with it.
+/// the first is. Says in `progress` where patience ends the run with it. Throws ContractError where
+/// --best-by asks for an accuracy and the task measures other figures.
 bool note_best_test(const RunSetup& setup, const Evaluation& test, Progress& progress);
 
 /// Where a run that patience had ended is to go on, with a larger one or more epochs, it does.

@@ -2,13 +2,6 @@
 
 namespace ringlet::train {
 
-namespace {
-
-/// It decides when a run ends, and nothing that is learnt until then.
-bool always(const OptionValue&, const OptionValue&) { return true; }
-
-}  // namespace
-
 std::vector<Option<BestSpec>> best_options() {
   return {choice_option(
               "best_by", &BestSpec::best_by,
@@ -18,7 +11,7 @@ std::vector<Option<BestSpec>> best_options() {
           option("patience", &BestSpec::patience,
                  {.help = "end the run after N epochs without a better test; 0: never",
                   .range = from(0),
-                  .may_become = always,
+                  .may_become = may_always,
                   .value_name = "N"})};
 }
 

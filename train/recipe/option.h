@@ -67,6 +67,9 @@ struct OnlyWith {
   bool of_all_runs = true;        ///< false: older runs that are resumed may have it
 };
 
+/// OptionFacts::may_become of what a run that is resumed may have anew, whatever it had.
+inline bool may_always(const OptionValue&, const OptionValue&) { return true; }
+
 /// What a row says besides key and field.
 struct OptionFacts {
   std::string help{};

@@ -24,9 +24,6 @@ bool are_folders(const OptionValue& own, const OptionValue& given) {
          data::find_dataset(text_of(given)) == nullptr;
 }
 
-/// A run may be made longer: the state says where (Progress::lengths).
-bool always(const OptionValue&, const OptionValue&) { return true; }
-
 OptionTable<Recipe> made() {
   OptionTable<Recipe> table;
   table.add(option("model", &Recipe::model,
@@ -46,8 +43,8 @@ OptionTable<Recipe> made() {
              {.help = "times through the training data; --resume may make them more, or fewer",
               .range = from(1),
               .since_first_states = true,
-              .may_become = always,
-              .of_runs_only = true}));
+              .of_runs_only = true,
+              .may_become = may_always}));
   table.add(rate_options());
   table.add(optimizer_options());
   table.add(loss_options());

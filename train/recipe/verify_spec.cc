@@ -12,9 +12,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Nothing is learnt from pairs: a run that is resumed may have others.
-bool always(const OptionValue&, const OptionValue&) { return true; }
-
 /// The file's name without its extension, behind so many folders.
 std::string name_with(const fs::path& file, int folders) {
   fs::path name = file.stem();
@@ -33,14 +30,14 @@ std::vector<Option<VerifySpec>> verify_options() {
                  {.help = "measure on these files of pairs while training, as 'ringlet verify' "
                           "does; the first decides which model OUT/best keeps",
                   .default_in_words = "none",
-                  .may_become = always,
+                  .may_become = may_always,
                   .value_name = "PAIRS,..."}),
           option("verify_every", &VerifySpec::verify_every,
                  {.help = "verify after every N steps, and at the end of the run",
                   .range = from(0),
                   .default_in_words = "at the end of each epoch",
                   .open_at_zero = true,
-                  .may_become = always})};
+                  .may_become = may_always})};
 }
 
 std::vector<fs::path> verify_files(const VerifySpec& spec) {

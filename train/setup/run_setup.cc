@@ -24,7 +24,6 @@
 #include "train/optimizers/optimizer.h"
 #include "train/recipe/recipe_options.h"
 #include "train/recipe/version.h"
-#include "train/setup/best_measure.h"
 #include "train/setup/run_length.h"
 #include "train/setup/run_options.h"
 #include "train/sync/shard_tree.h"
@@ -221,6 +220,11 @@ void check(const TrainOptions& options, bool begins) {
     require(!is_given || stages_in(options.execution.stages) == 1, flag,
             "is for a model in one stage so far; leave --stages out");
   }
+  const char* by_pairs =
+      "goes by the test data, and a --loss with a margin is measured on pairs: --verify keeps the "
+      "best model in OUT/best; leave it out";
+  require(!recipe.has_margin() || recipe.best_by == BestBy::automatic, "--best-by", by_pairs);
+  require(!recipe.has_margin() || recipe.patience == 0, "--patience", by_pairs);
   require(!options.execution.recompute || stages_in(options.execution.stages) > 1,
           "--recompute stage", "is for a model in several stages; leave it out, or add --stages 2");
   require(!recipe.exact || recipe.grad_dtype == DType::f32, "--grad-dtype",
@@ -404,7 +408,7 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
   setup.replica.input = model_input(*data.train);
   setup.replica.task = task_of(options, *data.train);
   setup.weights = weights_of(*task_of(setup.replica), *data.train);
-  setup.best_by = best_measure(recipe, *task_of(setup.replica));
+  setup.keeps_best = !recipe.has_margin();
   setup.replica.fields = {data.train->fields().begin(), data.train->fields().end()};
   require((kind == DeviceKind::cpu && !mixed) || options.execution.layout != LayoutChoice::lanes,
           "--layout lanes", "is for the CPU; leave it out");

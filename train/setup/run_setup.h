@@ -46,7 +46,7 @@ struct RunSetup {
   std::int64_t evaluation_batch = 0;
   std::vector<VerificationSet> verification;  ///< in the order of --verify
   PassOfPairs verification_pass;              ///< fixed as evaluation_batch is
-  std::string best_by{};                      ///< best_measure()
+  bool keeps_best = false;                    ///< the model of the best test (best_test.h)
   std::int64_t first_step = 0;
   std::int64_t planned_steps = 0;
   std::int64_t last_step = 0;  ///< planned_steps, or less with --max-steps
