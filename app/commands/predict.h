@@ -24,7 +24,7 @@ struct PredictImages {
   bool stretch = true;  ///< levels, see data/images/prepare_image.h
   bool json = false;
   train::PredictorOptions how{};     ///< its batch is not read
-  std::filesystem::path embeddings;  ///< file for what the model answers, instead of classes
+  std::filesystem::path embeddings;  ///< file for these, instead of classes
   std::filesystem::path save_input;  ///< folder for the images as the model sees them; empty: none
 };
 
@@ -32,16 +32,18 @@ struct PredictImages {
 /// no more than a pass is kept in memory. `assumed`: `info` is not from the file itself, which is
 /// then said. Of several images, those that cannot be
 /// read are named in warnings and left out, and a DataError is thrown at the end. `outputs` is
-/// asked for the images that are written. Throws FileError.
-void predict_images(Device& device, const std::filesystem::path& model,
-                    const train::ModelInfo& info, bool assumed, const PredictImages& request,
-                    Outputs& outputs);
+/// asked for the images that are written. Returns the numbers of an image's answer. Throws
+/// FileError.
+std::int64_t predict_images(Device& device, const std::filesystem::path& model,
+                            const train::ModelInfo& info, bool assumed,
+                            const PredictImages& request, Outputs& outputs);
 
-/// Writes what the model answers to each image of `dataset`, in its order. Throws FileError.
-void write_embeddings(Device& device, const std::filesystem::path& model,
-                      const train::ModelInfo& info,
-                      const std::shared_ptr<const data::Dataset>& dataset,
-                      const train::PredictorOptions& how, const std::filesystem::path& out);
+/// Writes the embedding of each image of `dataset`, in its order: what the model answers, or where
+/// `how` says so its features. Returns their numbers. Throws FileError.
+std::int64_t write_embeddings(Device& device, const std::filesystem::path& model,
+                              const train::ModelInfo& info,
+                              const std::shared_ptr<const data::Dataset>& dataset,
+                              const train::PredictorOptions& how, const std::filesystem::path& out);
 
 /// Writes logits and labels to `out` unless that is empty, and judges them. Throws FileError.
 train::Evaluation predict_dataset(Device& device, const std::filesystem::path& model,

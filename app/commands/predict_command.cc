@@ -59,9 +59,18 @@ void require_classes_or_file(const Checkpoint& checkpoint, const PredictFlags& f
       checkpoint.file.string(), checkpoint.info->embedding));
 }
 
-void say_saved(const std::filesystem::path& embeddings, const train::ModelInfo& info) {
-  fmt::print("saved {}: a row of {} numbers for each image, in their order\n",
-             on_one_line(embeddings.string()), info.input().outputs);
+/// A classifier's embeddings are what its last layer takes.
+train::PredictorOptions how_to_predict(const PredictFlags& flags, const Checkpoint& checkpoint) {
+  train::PredictorOptions how = how_to_predict(flags);
+  how.features = !flags.images.embeddings.empty() && !gives_embeddings(checkpoint);
+  return how;
+}
+
+void say_saved(const std::filesystem::path& embeddings, const Checkpoint& checkpoint,
+               std::int64_t numbers) {
+  fmt::print("saved {}: a row of {} numbers for each image, in their order{}\n",
+             on_one_line(embeddings.string()), numbers,
+             gives_embeddings(checkpoint) ? "" : "; they are what the last layer takes");
 }
 
 int predict_of_images(const PredictFlags& flags, const CLI::App& command) {
@@ -72,13 +81,14 @@ int predict_of_images(const PredictFlags& flags, const CLI::App& command) {
   const train::ModelInfo info =
       assumed ? assume_info(checkpoint, resolve(raw).recipe, nullptr) : *checkpoint.info;
   PredictImages request = flags.images;
-  request.how = how_to_predict(flags);
+  request.how = how_to_predict(flags, checkpoint);
   Outputs outputs(command, flags.force);
   outputs.reads("--checkpoint", checkpoint.file);
   const auto device = open_predictors_device(flags);
   if (!request.embeddings.empty()) outputs.writes("--embeddings", request.embeddings);
-  predict_images(*device, checkpoint.file, info, assumed, request, outputs);
-  if (!request.embeddings.empty()) say_saved(request.embeddings, info);
+  const std::int64_t numbers =
+      predict_images(*device, checkpoint.file, info, assumed, request, outputs);
+  if (!request.embeddings.empty()) say_saved(request.embeddings, checkpoint, numbers);
   return 0;
 }
 
@@ -102,8 +112,9 @@ int predict_of_data(const PredictFlags& flags, const CLI::App& command) {
                                     : assume_info(checkpoint, options.recipe, data.train.get());
   const auto device = open_predictors_device(flags);
   if (!embeddings.empty()) {
-    write_embeddings(*device, checkpoint.file, info, dataset, how_to_predict(flags), embeddings);
-    say_saved(embeddings, info);
+    const std::int64_t numbers = write_embeddings(*device, checkpoint.file, info, dataset,
+                                                  how_to_predict(flags, checkpoint), embeddings);
+    say_saved(embeddings, checkpoint, numbers);
     return 0;
   }
   const ClassMatch match = match_classes(checkpoint, dataset);
@@ -197,9 +208,10 @@ void add_predict_command(CLI::App& app, Action& action) {
   add_device_flags(*command, flags->raw);
   add_precision_flags(*command, flags->raw, "Device");
   command
-      ->add_option("--embeddings", flags->images.embeddings,
-                   "write what the model answers, a row an image (f32, for numpy.load), instead of "
-                   "classes")
+      ->add_option(
+          "--embeddings", flags->images.embeddings,
+          "write embeddings, a row an image (f32, for numpy.load), instead of classes; of a "
+          "classifier what its last layer takes")
       ->type_name("FILE.npy")
       ->group("Files");
   for (const char* flag : {"--out", "--top", "--json", "--save-input"}) {

@@ -12,12 +12,13 @@
 
 namespace ringlet::app {
 
-void write_embeddings(Device& device, const std::filesystem::path& model,
-                      const train::ModelInfo& info,
-                      const std::shared_ptr<const data::Dataset>& dataset,
-                      const train::PredictorOptions& how, const std::filesystem::path& out) {
+std::int64_t write_embeddings(Device& device, const std::filesystem::path& model,
+                              const train::ModelInfo& info,
+                              const std::shared_ptr<const data::Dataset>& dataset,
+                              const train::PredictorOptions& how,
+                              const std::filesystem::path& out) {
   train::Predictor predictor(device, model, info, how);
-  const std::int64_t size = info.input().outputs;
+  const std::int64_t size = predictor.width();
   EmbeddingsFile file(out, dataset->size(), size);
   CountLine line(dataset->size(), "images");
   std::int64_t done = 0;
@@ -33,6 +34,7 @@ void write_embeddings(Device& device, const std::filesystem::path& model,
     line.show(done += std::ssize(embeddings) / size);
   });
   file.commit();
+  return size;
 }
 
 }  // namespace ringlet::app

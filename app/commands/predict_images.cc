@@ -105,7 +105,7 @@ class Passes {
         files_(files),
         line_(std::ssize(files_), "images", !can_renew_lines(STDOUT_FILENO)) {
     if (!embeds()) return;
-    file_.emplace(request.embeddings, std::ssize(files), predictor.info().input().outputs);
+    file_.emplace(request.embeddings, std::ssize(files), predictor.width());
   }
 
   /// The images of the next pass and what the model takes them for; none after the last.
@@ -146,7 +146,7 @@ class Passes {
       pixels.insert(pixels.end(), image.prepared.pixels.begin(), image.prepared.pixels.end());
     }
     const std::vector<float> logits = predictor_.logits(pixels);
-    const auto outputs = static_cast<std::size_t>(predictor_.info().input().outputs);
+    const auto outputs = static_cast<std::size_t>(predictor_.width());
     const std::int64_t broken = train::first_nonfinite(logits, static_cast<std::int64_t>(outputs));
     if (broken >= 0 && request_.how.nonfinite == train::NonFinite::refused) {
       throw FileError(fmt::format("{} gives {} a number that is not finite; its weights are broken",
@@ -182,8 +182,8 @@ void claim_inputs(const PredictImages& request, const std::vector<fs::path>& ima
 
 }  // namespace
 
-void predict_images(Device& device, const fs::path& model, const train::ModelInfo& info,
-                    bool assumed, const PredictImages& request, Outputs& outputs) {
+std::int64_t predict_images(Device& device, const fs::path& model, const train::ModelInfo& info,
+                            bool assumed, const PredictImages& request, Outputs& outputs) {
   constexpr std::int64_t kLargestPass = 250;
   const std::vector<fs::path> files = expanded(request.files);
   const bool saves = !request.save_input.empty();
@@ -196,7 +196,8 @@ void predict_images(Device& device, const fs::path& model, const train::ModelInf
   if (passes.embeds()) {  // a row an image: one that cannot be read ends it
     while (!passes.next().empty()) {
     }
-    return passes.commit();
+    passes.commit();
+    return predictor.width();
   }
   ImagePrinter printer(model, info, assumed, request.json);
   InputNames names(request.save_input, info);
@@ -207,7 +208,7 @@ void predict_images(Device& device, const fs::path& model, const train::ModelInf
     printer.print(images);
   }
   printer.finish(passes.left_out());
-  if (passes.left_out().empty()) return;
+  if (passes.left_out().empty()) return predictor.width();
   throw DataError(
       fmt::format("{} of {} images cannot be read, as the warnings say; mend or remove them",
                   passes.left_out().size(), files.size()));

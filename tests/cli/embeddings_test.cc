@@ -68,6 +68,17 @@ TEST_F(Embeddings, AreWrittenForNumPy) {
   EXPECT_NE(two.substr(128, 24), one.substr(128, 24));
 }
 
+/// Of a classifier they are what its last layer takes: of the mlp 128 numbers.
+TEST_F(Embeddings, OfAClassifierAreItsFeatures) {
+  const std::string plain = folder_ / "plain", file = folder_ / "f.npy";
+  ASSERT_TRUE(succeeds(ringlet(quick_train({"--out", plain}))));
+  const Outcome outcome = ringlet({"predict", "--checkpoint", plain, "--data", "synthetic",
+                                   "--synthetic-test", "9", "--embeddings", file});
+  EXPECT_TRUE(succeeds(outcome));
+  EXPECT_TRUE(holds(outcome.out, {"a row of 128 numbers", "what the last layer takes"}));
+  EXPECT_NE(read_file(file).find("'shape': (9, 128), }"), std::string::npos);
+}
+
 TEST_F(Embeddings, AreExportedAndVerifiedWithoutCentres) {
   std::filesystem::remove(folder_ / "run/centres.safetensors");
   const Outcome exported =

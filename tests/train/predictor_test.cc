@@ -12,6 +12,7 @@
 #include "tests/support/testdata.h"
 #include "tests/train/runs.h"
 #include "train/files/safetensors.h"
+#include "train/recipe/models.h"
 #include "train/task/classification.h"
 #include "train/task/classification_logits.h"
 
@@ -77,6 +78,60 @@ TEST_F(Predict, OnAGpuTakesTheLayoutOfItsPrecision) {
       const float rounding = 0.1F + 0.02F * std::abs(cpu[i]);
       ASSERT_NEAR(found[i], cpu[i], precision == Precision::f32 ? 1e-4F : rounding) << i;
     }
+  }
+}
+
+/// What the last layer makes of the features is what the model answers.
+TEST_F(Predict, FeaturesAreWhatTheLastLayerTakes) {
+  const SafetensorsFile weights(file());
+  const auto w = weights.f32("fc2.weight"), b = weights.f32("fc2.bias");
+  const std::size_t classes = b.size(), columns = w.size() / classes;
+  for (const LayoutChoice layout : {LayoutChoice::lanes, LayoutChoice::nchw}) {
+    const auto device = open_device(DeviceId{}, {});
+    Predictor predictor(*device, file(), {.batch = 33, .layout = layout, .features = true});
+    EXPECT_EQ(predictor.width(), static_cast<std::int64_t>(columns));
+    const std::vector<float> features = predictor.logits(data_.test);
+    ASSERT_EQ(features.size(), 70 * columns);
+    std::vector<float> answers;
+    for (std::size_t n = 0; n < 70; ++n) {
+      for (std::size_t k = 0; k < classes; ++k) {
+        double sum = static_cast<double>(b[k]);
+        for (std::size_t d = 0; d < columns; ++d) {
+          sum += static_cast<double>(w[k * columns + d]) *
+                 static_cast<double>(features[n * columns + d]);
+        }
+        answers.push_back(static_cast<float>(sum));
+      }
+    }
+    expect_near(answers, logits({.layout = layout}));
+  }
+}
+
+TEST_F(Predict, FeaturesOfAnyModelArePlainRows) {
+  for (const std::string model : {"mlp", "lenet", "resnet20", "resnet18"}) {
+    SCOPED_TRACE(model);
+    const testing::TemporaryDirectory folder;
+    ModelInfo info{
+        .version = "test", .model = model, .data = "formula", .output_names = {"a", "b"}};
+    const bool is_small = model.starts_with("lenet") || model == "mlp";
+    info.channels = is_small ? 1 : 3;
+    info.height = info.width = is_small ? 28 : 32;
+    const auto device = open_device(DeviceId{}, {});
+    const auto layers = make_model(model, info.input());
+    const nn::Registry registry = nn::register_model(*layers);
+    HostState state;
+    for (const auto* parameter : registry.parameters) {
+      state.values.emplace_back(static_cast<std::size_t>(parameter->shape.count()), 0.01F);
+    }
+    for (const auto* buffer : registry.buffers) {
+      state.buffers.emplace_back(static_cast<std::size_t>(buffer->shape.count()), 1.0F);
+    }
+    state.counters.resize(registry.counters.size());
+    save_model(folder / "m", registry, state, info);
+    Predictor predictor(*device, folder / "m", {.features = true});
+    const auto pixels = static_cast<std::size_t>(info.channels * info.height * info.width);
+    EXPECT_EQ(std::ssize(predictor.logits(std::vector<std::uint8_t>(2 * pixels, 100))),
+              2 * predictor.width());
   }
 }
 

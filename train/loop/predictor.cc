@@ -8,6 +8,7 @@
 
 #include "base/files/atomic_file.h"
 #include "data/memory_dataset.h"
+#include "kernels/elementwise.h"
 #include "kernels/host_copy.h"
 #include "nn/cast.h"
 #include "nn/plan.h"
@@ -82,6 +83,7 @@ Predictor::Predictor(Device& device, const fs::path& file, const ReplicaSpec& sp
       deviation_(loader.deviation),
       task_(task_of(spec)),
       batch_(pass_size(options.batch, numbers_of(batch_of(spec, 1)))),
+      width_(spec.input.outputs),
       stop_requested_(options.stop_requested),
       layout_(choose_layout(options.layout, device.id().kind, batch_, options.precision)) {
   require(batch_ >= 1, "predictor", "a pass needs at least one sample");
@@ -89,6 +91,7 @@ Predictor::Predictor(Device& device, const fs::path& file, const ReplicaSpec& sp
   spec_.layout = layout_;
   model_ = make_model(spec_);
   const nn::Registry registry = nn::register_model(*model_);
+  if (options.features) find_head(registry);
   require_precision(options.precision, device.id().kind, layout_, registry.parameters,
                     options.emulate_precision);
   const HostState weights =  // before memory for them is asked for
@@ -104,6 +107,18 @@ Predictor::Predictor(Device& device, const fs::path& file, const ReplicaSpec& sp
   tape_ = std::make_unique<nn::Tape>(device, *activations_, registry.parameters);
   upload(device, weights, *parameters_, {});
   parameters_->narrow_values(device.compute());
+}
+
+/// The layer of the last parameters, whose weight is a matrix.
+void Predictor::find_head(const nn::Registry& registry) {
+  for (const nn::Parameter* last : registry.parameters) {
+    head_ = last->name.substr(0, last->name.rfind('.'));
+  }
+  const std::string weight = head_ + ".weight";
+  const auto found = std::ranges::find(registry.parameters, weight, &nn::Parameter::name);
+  require(found != registry.parameters.end() && (*found)->shape.rank() == 2,
+          "PredictorOptions::features", "the model's last layer is no product with a matrix");
+  width_ = (*found)->shape[1];
 }
 
 std::vector<float> Predictor::logits(const std::shared_ptr<const data::Dataset>& dataset) {
@@ -169,8 +184,31 @@ std::vector<float> Predictor::run_pass(const data::Dataset& dataset, const data:
     const data::Field& field = dataset.fields()[i];
     add(field.name, batch.fields[i], batch_shape(field, n), Layout::nchw);
   }
+  if (!head_.empty()) return features_of(named, n);
   return as_rows(device_.compute(),
                  nn::cast(task_->output(*tape_, *model_, named), DType::f32).value());
+}
+
+/// Of the operation before the head's first one, whose output the head has just taken.
+std::vector<float> Predictor::features_of(const nn::Batch& batch, std::int64_t samples) {
+  std::vector<float> rows;
+  View before;
+  tape_->set_inspector([&](const char* layer, const char*, const View& value) {
+    if (rows.empty() && !before.absent() && head_ == layer) {
+      Tensor wide;
+      if (is_narrow(before.dtype())) {
+        wide = Tensor(device_, before.shape(), DType::f32, before.layout());
+        ringlet::cast(device_.compute(), before, wide);
+      }
+      rows = as_rows(device_.compute(), wide.view().absent() ? ConstView(before) : wide.view());
+    }
+    before = value;
+  });
+  (void)task_->output(*tape_, *model_, batch);
+  tape_->set_inspector({});
+  require(std::ssize(rows) == samples * width_, "PredictorOptions::features",
+          "the model's last layer does not take what the operation before it gives");
+  return rows;
 }
 
 }  // namespace ringlet::train

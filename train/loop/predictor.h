@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/stop_request.h"
@@ -35,6 +36,9 @@ struct PredictorOptions {
   bool emulate_precision = false;        ///< see Execution
   /// Weights that are not finite may be taken, to look at what they compute.
   NonFinite nonfinite = NonFinite::refused;
+  /// What the model's last layer, a product with a weight [K, D], takes of each sample: [N, D],
+  /// instead of what it answers.
+  bool features = false;
   StopRequest stop_requested{};  ///< asked once a pass; then Stopped is thrown
 };
 
@@ -54,14 +58,16 @@ class Predictor {
 
   /// What the file says of the model; empty of a task of one's own.
   const ModelInfo& info() const { return info_; }
+  /// Numbers of a sample's answer: K, or D of the features.
+  std::int64_t width() const { return width_; }
   /// Samples of a pass, at most.
   std::int64_t batch() const { return batch_; }
   /// Of images on the device (choose_layout()).
   Layout layout() const { return layout_; }
 
-  /// The model's outputs, [N, K] row-major: before the softmax, where it classifies. Of a task's
-  /// tensors those that its output() asks for have to be there. Throws ContractError for images of
-  /// another size than the model's.
+  /// The model's outputs, [N, K] row-major: before the softmax, where it classifies; or features
+  /// (PredictorOptions::features). Of a task's tensors those that its output() asks for have to be
+  /// there. Throws ContractError for images of another size than the model's.
   std::vector<float> logits(const std::shared_ptr<const data::Dataset>& dataset);
   /// The same pass by pass, in the set's order: no more than a pass is kept in memory.
   void each_pass(const std::shared_ptr<const data::Dataset>& dataset,
@@ -71,6 +77,8 @@ class Predictor {
 
  private:
   std::vector<float> run_pass(const data::Dataset& dataset, const data::Batch& batch);
+  void find_head(const nn::Registry& registry);
+  std::vector<float> features_of(const nn::Batch& batch, std::int64_t samples);
 
   Device& device_;
   ModelInfo info_;
@@ -78,6 +86,8 @@ class Predictor {
   data::PerChannel mean_, deviation_;
   std::shared_ptr<const Task> task_;
   std::int64_t batch_;
+  std::int64_t width_;
+  std::string head_;  // the last layer's name, where its features are asked for
   StopRequest stop_requested_;
   Layout layout_;
   std::unique_ptr<nn::Layer> model_;
