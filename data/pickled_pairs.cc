@@ -48,9 +48,7 @@ class PairsMachine : public PickleMachine {
         name_(name),
         decoded_(decoded) {}
 
-  void throw_error(const std::string& what) const override {
-    throw DataError(name_ + ": " + what);
-  }
+  void throw_error(const std::string& what) const override { throw DataError(name_ + ": " + what); }
 
  private:
   std::optional<std::uint8_t> type_of(std::string_view module, std::string_view name) override {

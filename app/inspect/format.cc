@@ -33,8 +33,8 @@ std::string first_bytes(const Subject& subject) {
                     "--out of a run, a folder of pictures, or a file");
   }
   throw FileError(fmt::format(
-      "{} is nothing that Ringlet reads or writes ({}{}); known are safetensors, PyTorch's .pth, IDX, state.json, "
-      "Chrome traces and metrics in JSON lines",
+      "{} is nothing that Ringlet reads or writes ({}{}); known are safetensors, PyTorch's .pth, "
+      "IDX, state.json, Chrome traces and metrics in JSON lines",
       subject.path.string(), subject.gzipped ? "unpacked, " : "", first_bytes(subject)));
 }
 

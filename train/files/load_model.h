@@ -1,5 +1,5 @@
-// A model's weights out of a file: Ringlet's own, and those of PyTorch's world, as safetensors or as
-// torch.save() writes them (torch_archive.h).
+// A model's weights out of a file: Ringlet's own, and those of PyTorch's world, as safetensors or
+// as torch.save() writes them (torch_archive.h).
 //
 //   names     what stands before all of a model's names is passed over: "module." of DataParallel,
 //             "_orig_mod." of torch.compile, "model." and the like of a module that holds it
