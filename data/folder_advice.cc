@@ -39,6 +39,15 @@ std::string listed(const std::vector<std::string>& names) {
   return text;
 }
 
+/// Whether there is a folder, and nothing but folders.
+bool holds_folders_alone(const fs::path& directory) {
+  const std::vector<std::string> names = some_names(directory);
+  std::error_code error;
+  return !names.empty() && std::all_of(names.begin(), names.end(), [&](const std::string& name) {
+    return fs::is_directory(directory / name, error);
+  });
+}
+
 }  // namespace
 
 std::string folder_advice(const fs::path& directory) {
@@ -66,6 +75,10 @@ std::string folder_advice(const fs::path& directory) {
   if (!nested.empty()) {
     return at +
            "name the folder in it that holds train, or a folder for each class: " + listed(nested);
+  }
+  if (holds_folders_alone(directory)) {
+    return at +
+           "there are folders, and no picture in them; put those of each class into its folder";
   }
   if (!holds_pictures(directory)) return {};
   return at +

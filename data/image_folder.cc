@@ -141,6 +141,8 @@ PictureList list_split(const fs::path& folder, bool skip_broken, const StopReque
   PictureList list = list_pictures(folder);
   const std::string passed = passed_over(folder, list);
   if (!passed.empty()) notes.push_back(passed);
+  const std::string stray = stray_pictures(folder, list);
+  if (!stray.empty()) notes.push_back(stray);
   if (const std::string foreign = foreign_pictures(list); !foreign.empty()) {
     notes.push_back(folder.string() +
                     ": passed over pictures that are not read by their endings: " + foreign + "; " +
@@ -200,7 +202,8 @@ void take_halves(const fs::path& folder, PictureList train, PictureList test,
 Splits load_to_test(const fs::path& folder, const ImageFolderOptions& options, Splits splits) {
   PictureList list = list_split(folder, options.skip_broken, options.stop_requested, splits.notes);
   require_pictures(folder, list, options.allow_unseen_targets);
-  splits.notes.push_back(folder.string() + ": there is no part to test on, so the test is on all " +
+  splits.notes.push_back(folder.string() +
+                         ": there is neither val nor test, so the test is on all " +
                          std::to_string(list.files.size()) + " pictures");
   take_halves(folder, list, list, options, splits);
   return splits;
@@ -227,7 +230,7 @@ Splits load_to_split(const fs::path& folder, const ImageFolderOptions& options, 
   const PictureSplit split = split_pictures(folder.string(), list.classes, labels_of(list.files),
                                             prints, share, options.allow_unseen_targets);
   splits.notes.push_back(
-      folder.string() + ": there is no part to test on, so " + std::to_string(split.test.size()) +
+      folder.string() + ": there is neither val nor test, so " + std::to_string(split.test.size()) +
       " of " + std::to_string(list.files.size()) + " pictures are tested on, and not trained on " +
       "(--split " + as_given(share) + ")" +
       (split.kept_together == 0 ? ""

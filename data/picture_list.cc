@@ -61,6 +61,11 @@ class ClassWalk {
     if (list_.passed.size() < kNamed) list_.passed.push_back(path);
   }
 
+  void stray(const std::string& path) {
+    ++list_.stray_count;
+    if (list_.stray.size() < kNamed) list_.stray.push_back(path);
+  }
+
  private:
   void take(const std::string& path) {
     const fs::path file = root_ / path;
@@ -88,7 +93,8 @@ PictureList list_pictures(const fs::path& folder) {
     std::error_code error;
     ClassWalk walk(folder, static_cast<std::int32_t>(list.classes.size()), list);
     if (is_hidden(name) || !fs::is_directory(folder / name, error)) {
-      walk.pass(name);
+      const bool stray = !is_hidden(name) && has_image_name(name);
+      stray ? walk.stray(name) : walk.pass(name);
       continue;
     }
     list.classes.push_back(name);
@@ -97,13 +103,32 @@ PictureList list_pictures(const fs::path& folder) {
   return list;
 }
 
+namespace {
+
+/// "a, b, ..." of `count` names.
+std::string some_of(const std::vector<std::string>& names, std::int64_t count) {
+  std::string text;
+  for (const std::string& name : names) text += (&name == &names[0] ? "" : ", ") + name;
+  return text + (count > std::ssize(names) ? ", ..." : "");
+}
+
+}  // namespace
+
 std::string passed_over(const fs::path& folder, const PictureList& list) {
   if (list.passed_count == 0) return {};
   const bool one = list.passed_count == 1;
-  std::string text = folder.string() + ": passed over " + std::to_string(list.passed_count) +
-                     (one ? " entry that is" : " entries that are") + " hidden or no picture: ";
-  for (const std::string& name : list.passed) text += (&name == &list.passed[0] ? "" : ", ") + name;
-  return text + (list.passed_count > std::ssize(list.passed) ? ", ..." : "");
+  return folder.string() + ": passed over " + std::to_string(list.passed_count) +
+         (one ? " entry that is" : " entries that are") +
+         " hidden or no picture: " + some_of(list.passed, list.passed_count);
+}
+
+std::string stray_pictures(const fs::path& folder, const PictureList& list) {
+  if (list.stray_count == 0) return {};
+  const bool one = list.stray_count == 1;
+  return folder.string() + ": passed over " + std::to_string(list.stray_count) +
+         (one ? " picture that lies" : " pictures that lie") +
+         " beside the folders of classes: " + some_of(list.stray, list.stray_count) +
+         "; move each into the folder of its class";
 }
 
 std::string foreign_pictures(const PictureList& list, const std::string& of_class) {

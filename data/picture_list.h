@@ -21,6 +21,8 @@ struct PictureList {
   std::vector<PictureFile> files;    ///< by class, folder and name, by code point
   std::vector<std::string> passed;   ///< hidden, or no picture; some of them
   std::int64_t passed_count = 0;
+  std::vector<std::string> stray;  ///< pictures beside the folders of classes; some of them
+  std::int64_t stray_count = 0;
   /// Pictures with an ending that is not read: how many, by ending and class.
   std::map<std::pair<std::string, std::string>, std::int64_t> foreign;
 };
@@ -32,7 +34,11 @@ PictureList list_pictures(const std::filesystem::path& folder);
 /// where there are none.
 std::string passed_over(const std::filesystem::path& folder, const PictureList& list);
 
-/// "3 .jfif in cat, 1 .webp in dog"; empty where there are none. `of_class`: of that class alone.
+/// "DIR: passed over 2 pictures that lie beside the folders of classes: a.png, b.png; ..."; empty
+/// where there are none.
+std::string stray_pictures(const std::filesystem::path& folder, const PictureList& list);
+
+/// "3 .gif in cat, 1 .heic in dog"; empty where there are none. `of_class`: of that class alone.
 std::string foreign_pictures(const PictureList& list, const std::string& of_class = "");
 
 /// What to do with them.

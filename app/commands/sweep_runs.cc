@@ -20,6 +20,7 @@
 
 #include "app/cli/checks.h"
 #include "app/cli/count_line.h"
+#include "app/cli/fit_pictures.h"
 #include "app/cli/outputs.h"
 #include "app/cli/own_program.h"
 #include "app/cli/settings.h"
@@ -388,7 +389,7 @@ std::int64_t epochs_of(const RawFlags& flags, const SweepPlan& plan) {
     if (axis.key == "epochs" || axis.key == "model") return 0;
   }
   try {
-    return resolve(flags).recipe.epochs;
+    return resolve(fit_to_pictures(flags).flags).recipe.epochs;
   } catch (const UsageError&) {  // what is swept makes them right
     return 0;
   }

@@ -30,6 +30,9 @@ void add_part(const fs::path& folder, const fs::path& part, bool tested, FolderH
   }
   for (const auto& [kind, count] : list.foreign) health.foreign[kind.first] += count;
   health.passed += list.passed_count;
+  if (const std::string stray = data::stray_pictures(part, list); !stray.empty()) {
+    health.parts.notes.push_back(stray);
+  }
   for (const std::string& name : list.passed) health.passed_names.push_back(below + name);
 }
 

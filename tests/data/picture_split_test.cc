@@ -109,8 +109,9 @@ TEST_F(PicturesAsTheyLie, AreSplitClassByClass) {
   EXPECT_EQ(counts(*splits.train), (Counts{8, 16, 4}));
   EXPECT_EQ(counts(*splits.test), (Counts{2, 4, 1}));
   ASSERT_EQ(splits.notes.size(), 1U);
-  EXPECT_TRUE(says(splits.notes[0], {"photos: there is no part to test on, so 7 of 35 pictures are "
-                                     "tested on, and not trained on (--split 0.2)"}));
+  EXPECT_TRUE(
+      says(splits.notes[0], {"photos: there is neither val nor test, so 7 of 35 pictures are "
+                             "tested on, and not trained on (--split 0.2)"}));
   EXPECT_EQ(counts(*load({.split = 0.5}).test), (Counts{5, 10, 3}));
   EXPECT_EQ(counts(*load({.split = 0.001}).test), (Counts{1, 1, 1}));
   EXPECT_EQ(counts(*load({.split = 0.999}).train), (Counts{1, 1, 1}));
@@ -211,7 +212,7 @@ TEST_F(PicturesAsTheyLie, AreSplitBelowTrainWhereNothingIsThereToTestOn) {
   put_classes("Train/");
   const Splits splits = load();
   EXPECT_EQ(splits.test->size(), 7);
-  EXPECT_TRUE(says(splits.notes[0], {"photos/Train: there is no part to test on"}));
+  EXPECT_TRUE(says(splits.notes[0], {"photos/Train: there is neither val nor test"}));
   put("VALID/dog/0.png", as_png(spots(600)));
   EXPECT_EQ(load({.allow_unseen_targets = true}).test->size(), 1);
   EXPECT_TRUE(says(error({.split = 0.2}), {"--split is for a folder without pictures to test on",
@@ -261,6 +262,18 @@ TEST_F(PicturesAsTheyLie, LeaveOutWhatIsBrokenWhereTold) {
   const Splits splits = load({.skip_broken = true});
   EXPECT_EQ(splits.train->size() + splits.test->size(), 35);
   EXPECT_TRUE(says(splits.notes[0], {"left out", "cat/broken.png"}));
+}
+
+TEST_F(PicturesAsTheyLie, BesideTheClassesAreTold) {
+  put_classes();
+  put("alone.png", as_png(spots(800)));
+  put("cat.txt", "a class that is a file");
+  const Splits splits = load();
+  ASSERT_EQ(splits.notes.size(), 3U);
+  EXPECT_TRUE(says(splits.notes[0], {"passed over 1 entry that is hidden or no picture: cat.txt"}));
+  EXPECT_TRUE(
+      says(splits.notes[1], {"passed over 1 picture that lies beside the folders of classes:"
+                             " alone.png; move each into the folder of its class"}));
 }
 
 TEST_F(PicturesAsTheyLie, OfOneClassAreRefused) {

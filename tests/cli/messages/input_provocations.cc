@@ -201,6 +201,7 @@ std::vector<Provocation> provocations_by_inputs() {
       folder_with({"a/x.png", "a/y.png", "b/x.png", "b/y.png"}),
       photographs_with({"--split", "0.5"}, 1),
       folder_with({"x.png"}),
+      folder_with({"a/x.txt", "b/x.txt"}),
       folder_with({"inner/train/a/x.png"}),
       folder_with({"train/a/x.heic", "val/a/x.png"}),
       {1,
