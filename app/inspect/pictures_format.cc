@@ -147,8 +147,8 @@ void warn(const FolderHealth& health, Document& document) {
   const std::int64_t leaked = pictures_in(health, [](auto& g) { return g.across_parts; });
   if (leaked > 0) {
     warnings.push_back(fmt::format(
-        "{} pictures are alike though some are trained on and some are tested on: the test tells "
-        "too much good of a model; remove those to test on",
+        "{} pictures are alike though some are trained on and some are tested on: the test is "
+        "better than the model is; remove those to test on",
         leaked));
   }
   const std::int64_t doubted = pictures_in(health, [](auto& g) { return g.across_classes; });
