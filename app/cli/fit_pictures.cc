@@ -56,8 +56,9 @@ void tell(const RawFlags& flags, const data::PictureSides& sides, Fit& fit) {
 Fit fit_of(const RawFlags& flags) {
   const std::string data = given_or(flags, "data", train::Recipe().data);
   const bool of_pairs = !given_or<std::string>(flags, "verify", "").empty();
+  std::error_code error;
   const bool is_folder = data::find_dataset(data) == nullptr && data::is_picture_folder(data) &&
-                         std::filesystem::is_directory(data);
+                         std::filesystem::is_directory(data, error);
   if (of_pairs || !is_folder) return {};
   Fit fit;
   if (!flags.recipe.contains("split") && data::is_split(data)) fit.split = data::kUsualSplit;

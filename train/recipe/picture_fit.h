@@ -5,9 +5,8 @@
 //   larger                  any                    128                resnet18
 //   256 and larger          5,000 and more         224                resnet18
 //
-// Small pictures show nothing more when they are made larger, and cost the square of it. A few
-// hundred large ones teach no detail that 128 pixels would not show, and 224 cost three times as
-// much.
+// Small pictures show nothing more when they are made larger, and cost the square of it. 224 pixels
+// cost three times what 128 do, so they are for sets of which many pictures show more in them.
 #pragma once
 
 #include <cstdint>
