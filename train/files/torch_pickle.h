@@ -3,15 +3,15 @@
 // It is run by a machine that calls nothing (base/pickle_machine.h), 100 levels deep. What it names
 // is one of these, or the file is refused:
 //
-//   a dict                collections.OrderedDict
-//   a tensor              torch._utils._rebuild_tensor, _v2, _v3: storage, first element, shape,
-//                         strides
-//   the tensor in them    torch._utils._rebuild_parameter, _with_state,
-//                         torch._tensor._rebuild_from_type_v2
-//   types                 torch.FloatStorage, torch.float32 and their like
-//   an object of which    other names of torch (but torch.nn), argparse, collections, datetime,
-//   nothing is known      enum, lightning, numpy, omegaconf, pathlib, pytorch_lightning, timm,
-//                         types, uuid; Python's own types; _codecs.encode, copyreg._reconstructor
+//   collections.OrderedDict                    a dict
+//   torch._utils._rebuild_tensor, _v2, _v3     a tensor: storage, first element, shape, strides
+//   torch._utils._rebuild_parameter            the tensor in it; also .._with_state, and
+//                                              torch._tensor._rebuild_from_type_v2
+//   torch.FloatStorage .., torch.float32 ..    types
+//   others of torch, but of torch.nn           an object of which nothing is known; also of
+//                                              argparse, collections, datetime, enum, lightning,
+//                                              numpy, omegaconf, pathlib, pytorch_lightning, timm,
+//                                              types and uuid, and Python's own types
 //
 // The weights are the dict of tensors that lies under one of the usual keys, else the outermost:
 //

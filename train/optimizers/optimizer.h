@@ -64,8 +64,8 @@ class Optimizer {
   Optimizer& operator=(const Optimizer&) = delete;
 
   /// Updates all parameters with the gradients in arena 0, which are means over the world's
-  /// samples. rates: f32 [16] on the device, what rates_of() gave. Stream-ordered; what changes
-  /// from step to step is read on the device, so that a captured graph can replay it.
+  /// samples. rates: f32 [16] on the device, what rates_with_head() gave. Stream-ordered; what
+  /// changes from step to step is read on the device, so that a captured graph can replay it.
   virtual void step(ConstView rates) = 0;
 
   /// The numbers of a step; computed on the host before it. A scale of 1 stands where --clip-norm
