@@ -69,6 +69,11 @@ void PickleMachine::too_deep() const {
        " levels, which no " + purpose_.things + " do; fetch the file again");
 }
 
+void PickleMachine::too_many() const {
+  fail("the pickle has more than " + std::to_string(kMostValues) + " values, which no " +
+       purpose_.things + " need; fetch the file again");
+}
+
 PickleMachine::ByteView PickleMachine::take(std::uint64_t count) {
   if (count > file_.size() - at_) too_few(count);
   const ByteView bytes = file_.subspan(at_, count);
@@ -93,10 +98,7 @@ std::string_view PickleMachine::line() {
 }
 
 PickleMachine::Ref PickleMachine::make(Value value) {
-  if (values_.size() == kMostValues) {
-    fail("the pickle has more than " + std::to_string(kMostValues) + " values, which no " +
-         purpose_.things + " need; fetch the file again");
-  }
+  if (values_.size() == kMostValues) too_many();
   if (value.levels > purpose_.most_levels) too_deep();
   values_.push_back(std::move(value));
   return static_cast<Ref>(values_.size() - 1);
@@ -157,10 +159,14 @@ void PickleMachine::push_tuple(std::size_t size) {
   push_items(Kind::tuple, std::move(items));
 }
 
+void PickleMachine::count_items(std::size_t items) {
+  listed_ += items;
+  if (listed_ > kMostValues) too_many();
+}
+
 /// To the list or dict on top. An object keeps nothing of it.
 void PickleMachine::append(Kind kind, const std::vector<Ref>& items) {
-  listed_ += items.size();  // the same value may be listed again and again
-  if (listed_ > kMostValues) too_deep();
+  count_items(items.size());
   if (purpose_.objects && !stack_.empty() && at(stack_.back()).kind == Kind::object) return;
   (void)top(kind);
   if (kind == Kind::dict && items.size() % 2 != 0) damaged();

@@ -107,6 +107,8 @@ class PickleMachine {
   Ref make(Value value);
   Ref truth(bool is) const { return truths_[is ? 1 : 0]; }
   Ref none() const { return none_; }
+  /// To be called before so many items are taken into a value: the same ones may be again and again.
+  void count_items(std::size_t items);
   /// An argument of that kind; damaged where there is none.
   const Value& argument(const Value& arguments, std::size_t i, Kind kind) const;
   /// Python 2 has a str as bytes.
@@ -117,6 +119,7 @@ class PickleMachine {
   std::uint64_t number(std::size_t bytes);
   std::string_view line();
   [[noreturn]] void too_deep() const;
+  [[noreturn]] void too_many() const;
   [[noreturn]] void too_few(std::uint64_t claimed) const;
   std::uint64_t opens(Ref ref) const;
   void push(Ref ref);

@@ -11,6 +11,7 @@
 #include "data/open_dataset.h"
 #include "data/picture_sides.h"
 #include "train/files/load_model.h"
+#include "train/files/published_weights.h"
 #include "train/recipe/picture_fit.h"
 #include "train/telemetry/console.h"
 
@@ -77,7 +78,9 @@ Fit fit_of(const RawFlags& flags) {
   }
   if (!flags.recipe.contains("model")) {
     fit.model = known ? begun->model
-                      : train::model_for(static_cast<int>(given > 0 ? given : fit.image_size));
+                : train::names_weights(init)
+                    ? init.string()
+                    : train::model_for(static_cast<int>(given > 0 ? given : fit.image_size));
   }
   tell(flags, sides, fit);
   return fit;

@@ -211,6 +211,20 @@ TEST(TorchPickle, IsRefusedWhereItWantsTooMuch) {
   }
   EXPECT_TRUE(says(error_of(torch_file(pickled_dict(shared), {std::string(400'000, 'x')})),
                    {"would take 1200000000 bytes", "they share their numbers"}));
+  // Two numbers each, far apart.
+  std::vector<std::pair<std::string, std::string>> scattered;
+  for (int i = 0; i < 300; ++i) {
+    scattered.emplace_back("t" + std::to_string(i),
+                           pickled_tensor({.stored = 100'000, .shape = {2}, .strides = {99'999}}));
+  }
+  EXPECT_TRUE(says(error_of(torch_file(pickled_dict(scattered), {std::string(400'000, 'x')})),
+                   {"would take 120000000 bytes"}));
+  // One list, made into a dict again and again.
+  std::string pairs = "]q\x01(";
+  for (int i = 0; i < 50'000; ++i) pairs += "NN\x86";
+  pairs += "e";
+  for (int i = 0; i < 100; ++i) pairs += "ccollections\nOrderedDict\nh\x01\x85R0";
+  EXPECT_TRUE(says(error_of_value(pairs), {"more than 4194304 values"}));
 }
 
 TEST(TorchPickle, IsRefusedWhereATensorIsNotWhollyThere) {

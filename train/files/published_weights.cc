@@ -174,11 +174,15 @@ std::vector<std::string> torchvision_files(const std::string& name) {
   return {};
 }
 
-fs::path find_weights(const fs::path& named) {
-  const std::string name = named.string();
+bool names_weights(const fs::path& named) {
   const std::vector<std::string> models = model_names();
   std::error_code error;
-  if (std::ranges::find(models, name) == models.end() || fs::exists(named, error)) return named;
+  return std::ranges::find(models, named.string()) != models.end() && !fs::exists(named, error);
+}
+
+fs::path find_weights(const fs::path& named) {
+  if (!names_weights(named)) return named;
+  const std::string name = named.string();
   if (const auto file = in_torch_cache(name)) return *file;
   if (const auto file = in_huggingface_cache(name)) return *file;
   throw_not_there(name);

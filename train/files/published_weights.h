@@ -22,6 +22,9 @@ namespace ringlet::train {
 /// it has none.
 std::vector<std::string> torchvision_files(const std::string& name);
 
+/// Whether that is a model's name, and no file or folder.
+bool names_weights(const std::filesystem::path& named);
+
 /// What --init names: `named` itself where there is such a file or folder, or where it is no
 /// model's name; else the weights of that name. Throws FileError saying where such are to be had,
 /// and where a file is not the one that its name promises.

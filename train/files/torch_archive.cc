@@ -36,6 +36,16 @@ bool lies_in_order(const TorchTensor& tensor) {
   return true;
 }
 
+/// Bytes from its first element to its last one.
+std::uint64_t span_of(const TorchTensor& tensor) {
+  if (bytes_in(tensor) == 0) return 0;
+  std::int64_t last = 0;
+  for (std::size_t i = 0; i < tensor.strides.size(); ++i) {
+    last += (tensor.spec.shape[i] - 1) * tensor.strides[i];
+  }
+  return (static_cast<std::uint64_t>(last) + 1) * width_of(tensor);
+}
+
 }  // namespace
 
 TorchArchive::TorchArchive(std::unique_ptr<std::istream> file, std::uint64_t bytes,
@@ -101,7 +111,8 @@ void TorchArchive::find_entries(const std::vector<ZipEntry>& entries) {
 
 void TorchArchive::require_size() const {
   std::uint64_t all = 0;
-  for (const TorchTensor& tensor : weights_.tensors) all += bytes_in(tensor);
+  for (const TorchTensor& tensor : weights_.tensors)
+    all += std::max(bytes_in(tensor), span_of(tensor));
   if (all / kMostShared <= bytes_) return;
   fail(
       fmt::format("its tensors would take {} bytes, and the file has {}: they share their numbers; "
@@ -147,9 +158,7 @@ void TorchArchive::read(void* destination, std::uint64_t bytes) {
 void TorchArchive::gather(const TorchTensor& tensor) {
   const std::uint64_t width = width_of(tensor);
   const std::vector<std::int64_t>& shape = tensor.spec.shape;
-  std::int64_t last = 0;
-  for (std::size_t i = 0; i < shape.size(); ++i) last += (shape[i] - 1) * tensor.strides[i];
-  std::vector<char> between((static_cast<std::uint64_t>(last) + 1) * width);
+  std::vector<char> between(span_of(tensor));
   take(storages_.at(tensor.storage).begin + static_cast<std::uint64_t>(tensor.first) * width,
        between.data(), between.size());
 

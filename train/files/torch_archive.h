@@ -6,7 +6,8 @@
 //   NAME/data/K      the numbers of storage K, stored as they are
 //
 // A tensor is any view of a storage: its bytes are gathered row by row. Several may share one, so
-// together they may take more bytes than the file has, up to kMostShared times as many.
+// together they, or what they lie between, may take more bytes than the file has, up to kMostShared
+// times as many.
 #pragma once
 
 #include <cstdint>

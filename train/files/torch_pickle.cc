@@ -183,6 +183,7 @@ class TorchMachine : public PickleMachine {
     if (!arguments.items.empty()) {
       const Value& pairs = argument(arguments, 0, Kind::list);
       dict.levels = pairs.levels;
+      count_items(2 * pairs.items.size());
       for (const Ref pair : pairs.items) {
         if (at(pair).items.size() != 2) damaged();
         dict.items.insert(dict.items.end(), at(pair).items.begin(), at(pair).items.end());
@@ -278,7 +279,7 @@ class WeightsFinder {
 
   /// The dict with tensors under a usual key, else the one itself.
   std::optional<Ref> find_in(Ref dict, int level) {
-    constexpr int kMostLevels = 3;
+    constexpr int kMostLevels = 2;
     constexpr std::array<std::string_view, 7> kUsual{
         "state_dict", "model_state_dict", "model", "net", "network", "module", "checkpoint"};
     if (machine_.at(dict).kind != Kind::dict || level > kMostLevels) return {};
