@@ -107,7 +107,7 @@ class PickleMachine {
   Ref make(Value value);
   Ref truth(bool is) const { return truths_[is ? 1 : 0]; }
   Ref none() const { return none_; }
-  /// To be called before so many items are taken into a value: the same ones may be again and again.
+  /// To be called before so many items are taken into a value: the same ones may be over and over.
   void count_items(std::size_t items);
   /// An argument of that kind; damaged where there is none.
   const Value& argument(const Value& arguments, std::size_t i, Kind kind) const;
