@@ -82,8 +82,8 @@ std::string_view header_of(std::string_view head, std::string_view name, bool& i
     head.remove_prefix(std::min(end + 1, head.size()));
     const std::size_t colon = line.find(':');
     if (colon != name.size()) continue;
-    const auto same = [](char a, char b) {
-      return std::tolower(static_cast<unsigned char>(a)) == b;
+    const auto same = [](char own, char given) {
+      return own == std::tolower(static_cast<unsigned char>(given));
     };
     if (!std::equal(name.begin(), name.end(), line.begin(), same)) continue;
     is_there = true;

@@ -33,8 +33,10 @@ TEST(PageServer, ServesThePageThatIsShownLast) {
   server.show("<p>one");
   const std::string first = get(server.port(), "/");
   EXPECT_TRUE(begins(first, "200 OK"));
-  EXPECT_TRUE(testing::says(
-      first, {"text/html; charset=utf-8", "Content-Length: 6\r\n", "Cache-Control: no-store"}));
+  for (const char* header : {"Content-Type: text/html; charset=utf-8\r\n", "Content-Length: 6\r\n",
+                             "Cache-Control: no-store\r\n"}) {
+    EXPECT_NE(first.find(header), std::string::npos) << header;
+  }
   EXPECT_EQ(body_of(first), "<p>one");
   const std::string stamp = body_of(get(server.port(), "/stamp"));
   EXPECT_EQ(body_of(get(server.port(), "/stamp?again=1")), stamp);
