@@ -370,9 +370,9 @@ std::vector<Provocation> provocations_by_inputs() {
       state("{", "{{"),
       state("\"format\": 1", "\"format\": 99"),
       state("\"format\"", "\"former\""),
-      state("\"step\": 4", "\"step\": -4"),
+      state("\n  \"step\": 4", "\n  \"step\": -4"),
       state("\"epoch_samples\": 0", "\"epoch_samples\": -1"),
-      state("\"step\": 4", "\"step\": 999999999"),
+      state("\n  \"step\": 4", "\n  \"step\": 999999999"),
       {2,
        [](const Stage& stage) {
          return stage.resume_with("\"data\": \"synthetic\"", "\"data\": \"/gone\"");
@@ -408,7 +408,7 @@ std::vector<Provocation> provocations_by_inputs() {
        [](const Stage& stage) {
          const std::string json = stage.run() + "/state/state.json";
          std::string text = read_file(json);
-         write_file(json, text.replace(text.find("\"step\": 4"), 9, "\"step\": 3"));
+         write_file(json, text.replace(text.find("\n  \"step\": 4"), 12, "\n  \"step\": 3"));
          return stage.resume();
        }},
       {1,
