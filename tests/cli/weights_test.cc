@@ -133,10 +133,10 @@ TEST(Weights, ListAllThatDoesNotFitAtOnce) {
     header["nosuch"] = header["fc1.bias"];
     header.erase("fc1.bias");
     header["fc2.weight"]["shape"] = {256, 128};
-    header["fc3.weight"]["dtype"] = "I32";
+    header["fc3.weight"]["dtype"] = "U32";  // signed ones are taken for floats
   });
   EXPECT_TRUE(fails_with(1, start_from(file),
-                         {"fc1.bias", "nosuch", "fc2.weight", "fc3.weight", "I32", "F32"}));
+                         {"fc1.bias", "nosuch", "fc2.weight", "fc3.weight", "U32", "F32"}));
 }
 
 TEST(Weights, OfAnotherModelAreRefused) {
