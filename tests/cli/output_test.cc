@@ -189,7 +189,7 @@ TEST(Patience, SaysThatTheRunHasEndedAndHowItGoesOn) {
   const Outcome outcome = ringlet(quick_train(line + Arguments{"--patience", "1"}));
   EXPECT_TRUE(succeeds(outcome));
   const char* const told =
-      "patience  the run has ended after epoch 2 of 5: the last 1 were no better";
+      "patience  the run has ended after epoch 2 of 5: the last one was no better";
   EXPECT_TRUE(holds(outcome.out, {told, "--patience (now 1)"}));
   EXPECT_TRUE(fs::exists(out + "/model.safetensors"));
   const Outcome again = ringlet(resume(out));
