@@ -259,14 +259,14 @@ TEST(Loss, ThatBreaksNamesStepAndLayer) {
   const TemporaryDirectory folder;
   const Outcome outcome =
       ringlet(quick_train({"--lr", "1e20", "--schedule", "constant", "--out", folder / "run"}));
-  EXPECT_TRUE(fails_with(4, outcome,
+  EXPECT_TRUE(fails_with(5, outcome,
                          {"the loss is", "in step ", "(epoch 1), after a loss of ", "fc", "--lr",
                           "--clip-norm 1, and check the data"}));
   EXPECT_EQ(outcome.err.find("-nan"), std::string::npos);
 }
 
 TEST(Loss, ThatBreaksEndsEveryProcessWithTheSameCode) {
-  EXPECT_TRUE(fails_with(4,
+  EXPECT_TRUE(fails_with(5,
                          ringlet(quick_train({"--processes", "2", "--lr", "1e20", "--schedule",
                                               "constant", "--no-out"})),
                          {"the loss is", "in step "}));
@@ -282,9 +282,9 @@ TEST(Loss, OfATestThatIsNoNumberEndsTheRunAndKeepsTheModel) {
   const Arguments broken{"--lr", "1e39", "--schedule", "constant", "--batch-size", "256"};
   const Outcome bare = ringlet(quick_train(broken + Arguments{"--no-out"}));
   EXPECT_TRUE(
-      fails_with(4, bare, {"the test loss is ", " in step 1 (epoch 1), after a loss of 2."}));
+      fails_with(5, bare, {"the test loss is ", " in step 1 (epoch 1), after a loss of 2."}));
   const Arguments onto{"--init", out, "--force", "--out", folder / "other"};
-  EXPECT_TRUE(fails_with(4, ringlet(quick_train(broken + onto)), {"the update of step 1 left"}));
+  EXPECT_TRUE(fails_with(5, ringlet(quick_train(broken + onto)), {"the update of step 1 left"}));
   EXPECT_FALSE(fs::exists(folder / "other/model.safetensors"));
   EXPECT_FALSE(fs::exists(folder / "other/model.best.safetensors"));
   EXPECT_EQ(read_file(out + "/model.safetensors"), model);

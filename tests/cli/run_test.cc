@@ -145,7 +145,7 @@ TEST(Trace, IsOfItsFirstSpansAndSaysHowManyAreLeftOut) {
 TEST(Trace, IsWrittenByARunThatFails) {
   const TemporaryDirectory folder;
   const std::string file = folder / "trace.json";
-  EXPECT_TRUE(fails_with(4, ringlet(quick_train({"--trace", file, "--lr", "1e30"})), {"--lr"}));
+  EXPECT_TRUE(fails_with(5, ringlet(quick_train({"--trace", file, "--lr", "1e30"})), {"--lr"}));
   std::size_t spans = 0;
   const json trace = parse_json(read_file(file));
   for (const json& event : trace.at("traceEvents")) {

@@ -223,20 +223,20 @@ std::vector<Provocation> provocations_by_flags() {
        [](const Stage&) {
          return quick({"--devices", "cpu:7"});
        }},
-      {4,
+      {5,
        [](const Stage&) {
          return quick({"--lr", "1e30", "--epochs", "3"});
        }},
-      {4,
+      {5,
        [](const Stage&) {
          return quick({"--lr", "1e39", "--schedule", "constant", "--max-steps", "1"});
        }},
-      {4,
+      {5,
        [](const Stage&) {
          return quick(
              {"--lr", "1000", "--schedule", "constant", "--replicas", "2", "--grad-dtype", "f16"});
        }},
-      {4,
+      {5,
        [](const Stage&) {
          return quick({"--lr", "1e30", "--schedule", "constant", "--batch-size", "8", "--precision",
                        "f16", "--emulate-precision"});
