@@ -41,7 +41,7 @@ PickleMachine::Ref PickleMachine::run() {
     step(opcode);
   }
   if (stack_.size() != 1 || at(stack_[0]).kind == Kind::mark) damaged();
-  if (at_ != file_.size()) {
+  if (at_ != file_.size() && !purpose_.more_behind) {
     fail("has " + std::to_string(file_.size() - at_) +
          " bytes behind the pickle's end; fetch the file again");
   }

@@ -71,6 +71,7 @@ class PickleMachine {
     const char* instead = "";  ///< what to do where a name is refused: "; save these"
     std::uint16_t most_levels = 0;
     bool objects = false;
+    bool more_behind = false;  ///< bytes behind the pickle's end are somebody else's
   };
 
   /// `file` has to outlive the machine.
@@ -82,6 +83,8 @@ class PickleMachine {
   /// Runs the program. What it leaves.
   Ref run();
   const Value& at(Ref ref) const { return values_[ref]; }
+  /// Bytes of the pickle, once it has run.
+  std::uint64_t size() const { return at_; }
   static std::string_view as_text(ByteView bytes) {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   }

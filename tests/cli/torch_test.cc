@@ -76,14 +76,13 @@ TEST(PyTorch, WritesWhatIsReadAsItIs) {
   const std::string ours = evaluated(data, folder / "run/model.safetensors");
   ASSERT_NE(ours.find("all"), std::string::npos) << ours;
   for (const char* file :
-       {"plain.pth", "parameters.pth", "checkpoint.pt", "turned.pth", "doubles.pth"}) {
+       {"plain.pth", "parameters.pth", "checkpoint.pt", "turned.pth", "doubles.pth", "old.pth"}) {
     EXPECT_EQ(evaluated(data, folder / file), ours) << file;
   }
   const auto error = [&](const char* file) {
     return ringlet({"inspect", (folder / file).string()}).err;
   };
   EXPECT_TRUE(holds(error("whole.pth"), {"names ", "which no weights need", "state_dict() alone"}));
-  EXPECT_TRUE(holds(error("old.pth"), {"PyTorch's own format as it was before version 1.6"}));
   EXPECT_TRUE(holds(error("script.pt"), {"TorchScript"}));
 
   const Outcome inspected = ringlet({"inspect", folder / "checkpoint.pt"});

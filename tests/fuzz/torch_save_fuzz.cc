@@ -19,7 +19,11 @@ std::vector<std::string> seeds() {
             {.key = "1", .type = "HalfStorage", .stored = 2, .shape = {2}, .strides = {1}})},
        {"none", pickled_tensor({.stored = 6, .shape = {0}, .strides = {1}})}});
   return {torch_file(value, {six, "abcd"}), zip_of(torch_entries(value, {six, "abcd"}), true),
-          torch_file(pickled_dict({{"model", value}}), {six, "abcd"})};
+          torch_file(pickled_dict({{"model", value}}), {six, "abcd"}),
+          old_torch_file(
+              pickled_dict(
+                  {{"rows", pickled_tensor({.stored = 6, .shape = {2, 3}, .strides = {3, 1}})}}),
+              {six})};
 }
 
 }  // namespace ringlet::fuzz

@@ -87,12 +87,13 @@ struct PickledView {
   std::int64_t stored = 0;
   std::int64_t first = 0;
   std::vector<std::int64_t> shape{}, strides{};
+  std::string part_of{};  ///< pickled, behind the storage's elements; before version 1.6
 };
 
 inline std::string pickled_tensor(const PickledView& view) {
   const std::string storage =
       pickled_tuple({pickled_word("storage"), "ctorch\n" + view.type + "\n", pickled_word(view.key),
-                     pickled_word("cpu"), pickled_number(view.stored)}) +
+                     pickled_word("cpu"), pickled_number(view.stored), view.part_of}) +
       "Q";
   return "ctorch._utils\n_rebuild_tensor_v2\n" +
          pickled_tuple({storage, pickled_number(view.first), pickled_numbers(view.shape),
@@ -117,6 +118,30 @@ inline std::vector<ZippedEntry> torch_entries(const std::string& value,
 
 inline std::string torch_file(const std::string& value, const std::vector<std::string>& storages) {
   return zip_of(torch_entries(value, storages));
+}
+
+/// What is different in a file of before version 1.6.
+struct OldTorchChanges {
+  std::string little_endian = "\x88";  ///< True
+  std::vector<std::string> keys{};     ///< instead of "0", "1" and so on
+  std::uint64_t more_elements = 0;     ///< that each storage claims
+};
+
+/// The same as it was before version 1.6. `storages`: the bytes of "0", "1" and so on, of four
+/// bytes an element.
+inline std::string old_torch_file(const std::string& value,
+                                  const std::vector<std::string>& storages,
+                                  const OldTorchChanges& changes = {}) {
+  std::string keys = "](", data;
+  for (std::size_t i = 0; i < storages.size(); ++i) {
+    keys += pickled_word(changes.keys.empty() ? std::to_string(i) : changes.keys.at(i));
+    data +=
+        little_endian(storages[i].size() / sizeof(float) + changes.more_elements, 8) + storages[i];
+  }
+  return pickle_of("\x8a\x0al\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19") + pickle_of("M\xe9\x03") +
+         pickle_of(pickled_dict(
+             {{"protocol_version", "M\xe9\x03"}, {"little_endian", changes.little_endian}})) +
+         pickle_of(value) + pickle_of(keys + "e") + data;
 }
 
 }  // namespace ringlet::testing

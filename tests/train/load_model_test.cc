@@ -256,7 +256,6 @@ TEST(ForeignFormat, IsToldByItsFirstBytes) {
   const std::pair<std::string, const char*> known[] = {
       {zip + std::string(20, '\0') + "net/data/0FB", "TorchScript"},
       {zip + std::string(20, '\0') + "net/data.pklFB net/code/__torch__/net.py", "TorchScript"},
-      {kOldTorch, "PyTorch's own format"},
       {std::string("\x80\x02}q\0", 5), "pickle"},
       {std::string("\x80\x04\x95", 3), "pickle"},
       {zip + std::string(20, '\0') + "arr_0.npy", "npz"},
@@ -284,6 +283,8 @@ TEST(ForeignFormat, IsToldByItsFirstBytes) {
   }
   const std::string saved = zip + std::string(20, '\0') + "archive/data.pklFB";
   EXPECT_TRUE(is_torch_archive(saved));
+  EXPECT_TRUE(is_torch_archive(kOldTorch));
+  EXPECT_FALSE(recognise_foreign(kOldTorch));
   EXPECT_FALSE(is_torch_archive(zip + std::string(20, '\0') + "net/data/0FB net/data.pkl"));
   for (const std::string& head :
        {saved, std::string(), std::string("short"), std::string(16, '\xff'),
@@ -296,10 +297,9 @@ TEST(ForeignFormat, IsToldByItsFirstBytes) {
 
 TEST(ForeignFormat, IsNamedWhereWeightsAreRead) {
   const testing::TemporaryDirectory folder;
-  testing::write_file(folder / "w.bin", kOldTorch);
-  EXPECT_TRUE(
-      says(message_of<FileError>([&] { SafetensorsFile(folder / "w.bin"); }),
-           {"w.bin: is PyTorch's", "not safetensors", "torch.load(FILE, weights_only=True)"}));
+  testing::write_file(folder / "w.bin", std::string("\x80\x04\x95", 3));
+  EXPECT_TRUE(says(message_of<FileError>([&] { SafetensorsFile(folder / "w.bin"); }),
+                   {"w.bin: is a pickle", "not safetensors", "safetensors.numpy.save_file"}));
   testing::write_file(folder / "unknown", std::string(16, '\xff'));
   EXPECT_TRUE(says(message_of<FileError>([&] { SafetensorsFile(folder / "unknown"); }),
                    {"unknown: is no safetensors file, and of no kind", "ff ff ff ff ff ff ff ff"}));

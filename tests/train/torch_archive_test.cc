@@ -18,6 +18,7 @@ namespace ringlet::train {
 namespace {
 
 using testing::message_of;
+using testing::old_torch_file;
 using testing::pickled_dict;
 using testing::pickled_number;
 using testing::pickled_tensor;
@@ -88,6 +89,46 @@ TEST_F(TorchFile, ViewsOfAStorageAreGatheredRowByRow) {
     EXPECT_TRUE(floats(file, "of no bytes").empty());
     EXPECT_EQ(file.entries().size(), 6U);
   }
+}
+
+TEST_F(TorchFile, OfBeforeVersion1_6IsReadAsWell) {
+  const std::string value = pickled_dict(
+      {{"state_dict",
+        pickled_dict(
+            {{"turned",
+              pickled_tensor(
+                  {.key = "1", .stored = 6, .shape = {3, 2}, .strides = {1, 3}, .part_of = "N"})},
+             {"last", pickled_tensor({.stored = 2, .first = 1, .shape = {}})}})},
+       {"epoch", "K\x01"}});
+  const SafetensorsFile file = read(old_torch_file(value, {bytes_of<float>({8, 9}), kSix}));
+  EXPECT_EQ(floats(file, "turned"), (std::vector<float>{0, 3, 1, 4, 2, 5}));
+  EXPECT_EQ(floats(file, "last"), (std::vector<float>{9}));
+  EXPECT_EQ(file.entries().size(), 2U);
+}
+
+TEST(TorchPickle, OfBeforeVersion1_6HasToBeWhole) {
+  const std::string value = pickled_dict({{"w", kRows}});
+  const std::string whole = old_torch_file(value, {kSix});
+  ASSERT_EQ(error_of(whole), "");
+  EXPECT_TRUE(says(error_of(whole.substr(0, whole.size() - 1)),
+                   {"w.pth: ends before the 24 bytes of storage 0"}));
+  for (std::size_t bytes = 14; bytes < whole.size(); ++bytes) {
+    EXPECT_NE(error_of(whole.substr(0, bytes)), "") << bytes;
+  }
+  EXPECT_TRUE(says(error_of(whole + "x"), {"has 1 bytes behind its last storage"}));
+  EXPECT_TRUE(says(error_of(old_torch_file(value, {kSix}, {.more_elements = 1})),
+                   {"its storage 0 has 7 elements, and 6 are claimed"}));
+  EXPECT_TRUE(says(error_of(old_torch_file(value, {kSix}, {.little_endian = "\x89"})),
+                   {"not little-endian"}));
+  const std::string other_list = "the list of its storages is not that of its tensors";
+  EXPECT_TRUE(says(error_of(old_torch_file(value, {kSix}, {.keys = {"7"}})), {other_list}));
+  EXPECT_TRUE(
+      says(error_of(old_torch_file(value, {kSix, kSix}, {.keys = {"0", "0"}})), {other_list}));
+  EXPECT_TRUE(says(error_of(old_torch_file(value, {})), {"in data/0, which is not there"}));
+  const std::string part = pickled_tensor(
+      {.stored = 6, .shape = {6}, .strides = {1}, .part_of = pickled_tuple({"K\x01"})});
+  EXPECT_TRUE(says(error_of(old_torch_file(pickled_dict({{"w", part}}), {kSix})),
+                   {"a storage is a part of another one"}));
 }
 
 TEST_F(TorchFile, OfEveryTypeIsTakenForFloats) {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "train/files/torch_pickle.h"
+
 namespace ringlet::train {
 
 namespace {
@@ -24,12 +26,7 @@ bool is_torch_script(FirstBytes head) {
   return is_zip(head) && (has(before, "/data/") || has(head, "/code/__torch__"));
 }
 
-/// torch.save() as it was before version 1.6: a pickle that begins with this number.
-bool is_old_torch(FirstBytes head) {
-  return head.starts_with("\x80\x02\x8a\x0al\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19");
-}
-
-/// Any other pickle of protocol 2 or later.
+/// A pickle of protocol 2 or later.
 bool is_pickle(FirstBytes head) {
   return head.size() > 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5;
 }
@@ -75,9 +72,6 @@ struct KnownFormat {
   const char* remedy;
 };
 
-constexpr const char* kByTorch =
-    "write it as it is now, in Python: torch.save(torch.load(FILE, weights_only=True), NEW)";
-
 constexpr KnownFormat kTorchScript{
     is_torch_script, "a TorchScript model, a program that only PyTorch reads",
     "write safetensors in Python: "
@@ -86,7 +80,6 @@ constexpr KnownFormat kTorchScript{
 /// The first that fits counts.
 constexpr std::array kKnownFormats{
     kTorchScript,
-    KnownFormat{is_old_torch, "PyTorch's own format as it was before version 1.6", kByTorch},
     KnownFormat{is_pickle, "a pickle, a program that only Python reads",
                 "where you trust it, write its arrays in Python: "
                 "safetensors.numpy.save_file({NAME: ARRAY, ...}, NEW)"},
@@ -127,7 +120,8 @@ std::string first_bytes(std::string_view head) {
 }
 
 bool is_torch_archive(std::string_view head) {
-  return is_zip(head) && has(head, "/data.pkl") && !is_torch_script(head);
+  const bool is_archive = is_zip(head) && has(head, "/data.pkl") && !is_torch_script(head);
+  return is_archive || begins_old_torch(head);
 }
 
 ForeignFormat torch_script_format() { return {kTorchScript.is, kTorchScript.remedy}; }

@@ -51,6 +51,13 @@ std::uint64_t span_of(const TorchTensor& tensor) {
 TorchArchive::TorchArchive(std::unique_ptr<std::istream> file, std::uint64_t bytes,
                            std::string name)
     : name_(std::move(name)), file_(std::move(file)), bytes_(bytes) {
+  std::string head(std::min<std::uint64_t>(bytes_, kForeignHead), '\0');
+  take(0, head.data(), head.size());
+  begins_old_torch(head) ? read_old() : read_archive();
+  require_size();
+}
+
+void TorchArchive::read_archive() {
   find_entries(read_zip_directory(*file_, bytes_, name_));
   constexpr std::uint64_t kMostLetters = 100;
   if (!byte_order_.name.empty() && text_of(byte_order_, kMostLetters) != "little") {
@@ -61,7 +68,33 @@ TorchArchive::TorchArchive(std::unique_ptr<std::istream> file, std::uint64_t byt
   for (const auto& [key, entry] : storages_) sizes[key] = entry.bytes;
   weights_ = read_torch_pickle(
       {reinterpret_cast<const std::uint8_t*>(pickle.data()), pickle.size()}, sizes, name_);
-  require_size();
+}
+
+void TorchArchive::read_old() {
+  std::string head(std::min(bytes_, kMaxSafetensorsHeader), '\0');
+  take(0, head.data(), head.size());
+  OldTorchFile old =
+      read_old_torch({reinterpret_cast<const std::uint8_t*>(head.data()), head.size()}, name_);
+  weights_ = std::move(old.weights);
+  std::uint64_t at = old.begin;
+  for (const OldTorchStorage& storage : old.storages) {
+    std::uint64_t elements = 0;
+    if (bytes_ - at < sizeof elements || bytes_ - at - sizeof elements < storage.bytes) {
+      fail(fmt::format("ends before the {} bytes of storage {}; fetch the file again",
+                       storage.bytes, on_one_line(storage.key)));
+    }
+    take(at, &elements, sizeof elements);
+    if (elements != storage.elements) {
+      fail(fmt::format("its storage {} has {} elements, and {} are claimed; fetch the file again",
+                       on_one_line(storage.key), elements, storage.elements));
+    }
+    at += sizeof elements;
+    storages_[storage.key] = {storage.key, at, storage.bytes};
+    at += storage.bytes;
+  }
+  if (at != bytes_) {
+    fail(fmt::format("has {} bytes behind its last storage; fetch the file again", bytes_ - at));
+  }
 }
 
 void TorchArchive::fail(const std::string& what) const { throw FileError(name_ + ": " + what); }

@@ -5,6 +5,8 @@
 //   NAME/byteorder   "little", in files of PyTorch 2
 //   NAME/data/K      the numbers of storage K, stored as they are
 //
+// Before version 1.6 it was no archive but pickles, and the storages behind them (torch_pickle.h).
+//
 // A tensor is any view of a storage: its bytes are gathered row by row. Several may share one, so
 // together they, or what they lie between, may take more bytes than the file has, up to kMostShared
 // times as many.
@@ -42,6 +44,8 @@ class TorchArchive {
   void take(std::uint64_t from, void* destination, std::uint64_t bytes);
   std::string text_of(const ZipEntry& entry, std::uint64_t most);
   void find_entries(const std::vector<ZipEntry>& entries);
+  void read_archive();
+  void read_old();
   void require_size() const;
   void gather(const TorchTensor& tensor);
 

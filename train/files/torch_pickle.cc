@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string_view>
+#include <utility>
 
 #include "base/files/file_error.h"
 #include "base/one_line.h"
@@ -19,6 +21,8 @@ namespace ringlet::train {
 namespace {
 
 constexpr std::size_t kShownOfName = 200;  // letters of a name
+constexpr const char* kWriteAnew =
+    "write the file anew in Python: torch.save(torch.load(FILE, weights_only=True), NEW)";
 
 using Kind = PickleMachine::Kind;
 using Value = PickleMachine::Value;
@@ -131,11 +135,12 @@ struct TorchView {
 
 class TorchMachine : public PickleMachine {
  public:
-  TorchMachine(ByteView pickle, const std::string& file)
+  TorchMachine(ByteView pickle, const std::string& file, bool more_behind = false)
       : PickleMachine(pickle, {.things = "weights",
                                .instead = "; take weights that were saved as a state_dict() alone",
                                .most_levels = 100,
-                               .objects = true}),
+                               .objects = true,
+                               .more_behind = more_behind}),
         file_(file) {}
 
   void throw_error(const std::string& what) const override { throw FileError(file_ + ": " + what); }
@@ -147,6 +152,7 @@ class TorchMachine : public PickleMachine {
     return is_tensor ? &views_[static_cast<std::size_t>(value.number)] : nullptr;
   }
   const TorchStorage& storage(const TorchView& view) const { return storages_[view.storage]; }
+  const std::vector<TorchStorage>& storages() const { return storages_; }
 
  private:
   std::optional<std::uint8_t> type_of(std::string_view module, std::string_view name) override {
@@ -204,6 +210,11 @@ class TorchMachine : public PickleMachine {
     TorchStorage storage{.key = word(identifier, 2),
                          .elements = argument(identifier, 4, Kind::integer).number};
     if (type != kUntyped) storage.type = type - kFirstType;
+    constexpr std::size_t kPartOf = 5;
+    if (identifier.items.size() > kPartOf && at(identifier.items[kPartOf]).kind != Kind::none) {
+      fail("a storage is a part of another one, as early versions of PyTorch had it; " +
+           std::string(kWriteAnew));
+    }
     storages_.push_back(storage);
     return make({.kind = Kind::object,
                  .type = kStorage,
@@ -374,7 +385,96 @@ class WeightsFinder {
   TorchWeights weights_;
 };
 
+std::uint64_t width_of(std::size_t type) {
+  return static_cast<std::uint64_t>(safetensors_dtype_bytes(kTypes[type].in_safetensors));
+}
+
+/// The pickles at the head of a file of before version 1.6, one after the other.
+class OldTorchPickles {
+ public:
+  OldTorchPickles(std::span<const std::uint8_t> head, const std::string& file)
+      : head_(head), file_(file) {}
+
+  OldTorchFile read() {
+    (void)next();  // the magic number
+    (void)next();  // the protocol
+    require_little_endian();
+    const Ran weights = next();
+    OldTorchFile file;
+    file.storages = find_storages(*weights.machine);
+    file.begin = at_;
+    std::map<std::string, std::uint64_t> sizes;
+    for (const OldTorchStorage& storage : file.storages) sizes[storage.key] = storage.bytes;
+    file.weights = WeightsFinder(*weights.machine, sizes).find(weights.left);
+    return file;
+  }
+
+ private:
+  struct Ran {
+    std::unique_ptr<TorchMachine> machine;
+    Ref left;
+  };
+
+  /// Runs the next one.
+  Ran next() {
+    auto machine = std::make_unique<TorchMachine>(head_.subspan(at_), file_, true);
+    const Ref left = machine->run();
+    at_ += machine->size();
+    return {std::move(machine), left};
+  }
+
+  void require_little_endian() {
+    const auto [machine, left] = next();
+    const Value& about = machine->at(left);
+    for (std::size_t i = 0; about.kind == Kind::dict && i + 1 < about.items.size(); i += 2) {
+      const Value &key = machine->at(about.items[i]), &value = machine->at(about.items[i + 1]);
+      if (PickleMachine::as_text(key.bytes) != "little_endian" || value.number != 0) continue;
+      machine->fail(
+          "its numbers are not little-endian; save the weights again on a machine "
+          "that is");
+    }
+  }
+
+  /// In the order of their keys, which are the next pickle.
+  std::vector<OldTorchStorage> find_storages(const TorchMachine& weights) {
+    std::map<std::string_view, const TorchStorage*> known;
+    for (const TorchStorage& storage : weights.storages()) known[storage.key] = &storage;
+    const auto [machine, left] = next();
+    const Value& keys = machine->at(left);
+    std::vector<OldTorchStorage> storages;
+    for (const Ref ref : keys.items) {
+      const auto found = known.find(PickleMachine::as_text(machine->at(ref).bytes));
+      constexpr std::int64_t kMost = std::int64_t{1} << 48;
+      const bool is_right = keys.kind == Kind::list && found != known.end() && found->second &&
+                            found->second->type && found->second->elements >= 0 &&
+                            found->second->elements < kMost;
+      if (!is_right) {
+        machine->fail(
+            "the list of its storages is not that of its tensors; fetch or save the "
+            "file again");
+      }
+      const TorchStorage& storage = *found->second;
+      const auto elements = static_cast<std::uint64_t>(storage.elements);
+      storages.push_back({std::string(storage.key), elements, elements * width_of(*storage.type)});
+      found->second = nullptr;  // a key that is there twice
+    }
+    return storages;
+  }
+
+  std::span<const std::uint8_t> head_;
+  const std::string& file_;
+  std::uint64_t at_ = 0;
+};
+
 }  // namespace
+
+bool begins_old_torch(std::string_view head) {
+  return head.starts_with("\x80\x02\x8a\x0al\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19");
+}
+
+OldTorchFile read_old_torch(std::span<const std::uint8_t> head, const std::string& file) {
+  return OldTorchPickles(head, file).read();
+}
 
 TorchWeights read_torch_pickle(std::span<const std::uint8_t> pickle,
                                const std::map<std::string, std::uint64_t>& storages,

@@ -26,6 +26,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "train/files/safetensors.h"
@@ -50,5 +51,26 @@ struct TorchWeights {
 TorchWeights read_torch_pickle(std::span<const std::uint8_t> pickle,
                                const std::map<std::string, std::uint64_t>& storages,
                                const std::string& file);
+
+/// A storage of a file of before version 1.6.
+struct OldTorchStorage {
+  std::string key;
+  std::uint64_t elements = 0, bytes = 0;
+};
+
+/// Such a file: the pickles of a magic number, of the protocol, of what the machine was like, of the
+/// weights and of the storages' keys. Then, for each key, its elements as a number of 64 bits and
+/// their bytes.
+struct OldTorchFile {
+  TorchWeights weights;
+  std::vector<OldTorchStorage> storages;  ///< in the file's order
+  std::uint64_t begin = 0;                ///< of the first one, from the beginning of the file
+};
+
+/// Whether a file begins as such a one.
+bool begins_old_torch(std::string_view head);
+
+/// What the pickles at the `head` of a file say, which has all of them. Throws FileError.
+OldTorchFile read_old_torch(std::span<const std::uint8_t> head, const std::string& file);
 
 }  // namespace ringlet::train

@@ -40,7 +40,8 @@ Provocation named(const std::string& model, const std::string& file = "",
 
 std::vector<Provocation> provocations_by_torch() {
   const std::string whole = pickled_tensor({.stored = 1, .shape = {1}, .strides = {1}});
-  const std::string file = torch_file(pickled_dict({{"w", whole}}), {"abcd"});
+  const std::string dict = pickled_dict({{"w", whole}});
+  const std::string file = torch_file(dict, {"abcd"}), old = old_torch_file(dict, {"abcd"});
   std::vector<std::pair<std::string, std::string>> shared;
   for (int i = 0; i < 300; ++i) {
     shared.emplace_back("t" + std::to_string(i),
@@ -70,6 +71,15 @@ std::vector<Provocation> provocations_by_torch() {
           begins_with(changed(file, kFlags, "\x01")),
           begins_with(changed(file, kMethod, "\x08")),
           begins_with(zip_of({{"w/data.pkl", "}."}, {"w/data.pkl", "}."}})),
+          begins_with(old.substr(0, old.size() - 1)),
+          begins_with(old + "x"),
+          begins_with(old_torch_file(dict, {"abcd"}, {.more_elements = 1})),
+          begins_with(old_torch_file(dict, {"abcd"}, {.keys = {"7"}})),
+          begins_with(old_torch_file(
+              pickled_dict(
+                  {{"w", pickled_tensor(
+                             {.stored = 1, .shape = {1}, .strides = {1}, .part_of = "K\x01"})}}),
+              {"abcd"})),
           named("resnet18"),
           named("lenet"),
           named("resnet18", "torch/hub/checkpoints/resnet18-f37072fd.pth", "another"),
