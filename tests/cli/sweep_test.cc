@@ -90,7 +90,7 @@ TEST_F(Sweep, GoesOnWithMoreSeeds) {
 
 TEST_F(Sweep, IsStoppedAndGoesOn) {
   const Arguments flags =
-      quick_train({"--out", out(), "--seeds", "1,2", "--epochs", "40", "--lr", "0.001"});
+      quick_train({"--out", out(), "--seeds", "1,2", "--epochs", "300", "--lr", "0.001"});
   Program program(flags);
   const std::string metrics = out() + "/seed=1/metrics.jsonl";
   ASSERT_TRUE(program.wait_until([&](const std::string&) {
@@ -107,7 +107,7 @@ TEST_F(Sweep, IsStoppedAndGoesOn) {
   ASSERT_TRUE(succeeds(outcome));
   EXPECT_TRUE(holds(read_file(out() + "/seed=1.txt"), {"resumed   after step "}));
   ASSERT_TRUE(succeeds(ringlet(
-      quick_train({"--out", out("whole"), "--epochs", "40", "--lr", "0.001", "--seed", "1"}))));
+      quick_train({"--out", out("whole"), "--epochs", "300", "--lr", "0.001", "--seed", "1"}))));
   EXPECT_EQ(model("seed=1"), read_file(out("whole") + "/model.safetensors"));
 }
 
