@@ -49,9 +49,6 @@ TEST_P(EveryModel, TrainsByItsRecipeAndIsExported) {
   EXPECT_EQ(options.recipe.model, GetParam());
   EXPECT_FALSE(model_help(GetParam()).empty());
   const std::int64_t batch = batch_of(GetParam());
-  // The rate is for the recipe's batch. With it, a few steps of four samples leave a deep model
-  // whose test loss is no number.
-  options.recipe.lr *= static_cast<double>(batch) / static_cast<double>(options.recipe.batch_size);
   options.recipe.batch_size = batch;
   options.recipe.data = "formula";
   options.execution.devices.resize(2);

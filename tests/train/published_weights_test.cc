@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "base/files/file_error.h"
+#include "tests/support/files.h"
 #include "tests/support/testdata.h"
 
 namespace ringlet::train {

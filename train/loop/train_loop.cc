@@ -610,10 +610,16 @@ bool TrainLoop::test(const EndedEpoch& ended) {
     end_with_failure(tested.failure, "begins with this test");
   }
   if (!tested.result) return false;
-  require_finite_test(*tested.result, good_loss_, setup_, progress_.step);
+  // Running statistics of a few steps can be too small for a deep model's first tests, whose losses
+  // are then none. That passes; where a test had a loss before, it is a training that diverges.
+  const bool is_finite = std::isfinite(tested.result->loss);
+  if (had_finite_test_ || progress_.best_test || progress_.step >= setup_.planned_steps) {
+    require_finite_test(*tested.result, good_loss_, setup_, progress_.step);
+  }
+  had_finite_test_ = had_finite_test_ || is_finite;
   result_.test = *tested.result;
   const bool ends_epoch = progress_.untested.has_value();  // else it goes on, in another run
-  if (ends_epoch && note_best_test(setup_, result_.test, progress_)) save_best();
+  if (ends_epoch && is_finite && note_best_test(setup_, result_.test, progress_)) save_best();
   reporter_.epoch_done(progress_, ended, result_.test);
   if (!ends_epoch) return true;
   progress_ = {.step = progress_.step,

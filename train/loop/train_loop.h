@@ -145,6 +145,7 @@ class TrainLoop {
   std::vector<Rates> rates_;                   // of begin_step()
   double weight_ = 1;                          // of its samples
   GoodLoss good_loss_;
+  bool had_finite_test_ = false;
   StageSeconds stage_seconds_;            // waits since tell_stages()
   std::optional<Stopwatch> stage_watch_;  // since the first step behind that
   PhaseSeconds phases_told_;              // of that time
