@@ -345,7 +345,8 @@ TEST(Failure, ATestWithoutANumberIsNamedWithTheLastGoodLoss) {
   options.recipe.clip_norm = 1e-3;
   options.recipe.precision = Precision::bf16;
   options.execution.emulate_precision = true;
-  options.max_steps = 1;
+  options.recipe.epochs = 1;
+  options.recipe.batch_size = small_data().train->size();  // one step: its end is the run's
   const std::string message = quick_message_of<NumbersError>([&] { run(options, small_data()); });
   EXPECT_TRUE(
       testing::says(message, {"the test loss is ", " in step 1 (epoch 1), after a loss of 2.",

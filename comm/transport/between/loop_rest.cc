@@ -20,7 +20,12 @@ LoopRest::LoopRest() : descriptor_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
   throw std::system_error(errno, std::generic_category(), "eventfd");
 }
 
-LoopRest::~LoopRest() { ::close(descriptor_); }
+LoopRest::~LoopRest() {
+  // The library's thread has left rest() for good. The lock tells checkers of threads as well, who do
+  // not see how the library waits for that.
+  const std::lock_guard lock(mutex_);
+  ::close(descriptor_);
+}
 
 void LoopRest::begin() {
   {
