@@ -261,7 +261,7 @@ TEST(FineTuning, SetsDefaultsAndWhatIsGivenWins) {
     const std::string bytes(static_cast<std::size_t>(4 * classes), '\0');
     const std::string bias =
         pickled_tensor({.stored = classes, .shape = {classes}, .strides = {1}});
-    const std::string file = folder / (std::to_string(classes) + ".pth");
+    std::string file = folder / (std::to_string(classes) + ".pth");
     write_file(file, torch_file(pickled_dict({{"fc1.weight", bias}, {"fc3.bias", bias}}), {bytes}));
     return file;
   };

@@ -32,10 +32,12 @@ inline std::string zip_of(const std::vector<ZippedEntry>& entries, bool wide = f
     }
     const std::string all_ones(4, '\xff');
     const std::string size = wide ? all_ones : little_endian(entry.bytes.size(), 4);
-    directory += std::string("PK\x01\x02") + std::string(16, '\0') + size + size +
-                 little_endian(entry.name.size(), 2) + little_endian(wide_part.size(), 2) +
-                 std::string(10, '\0') + (wide ? all_ones : little_endian(at, 4)) + entry.name +
-                 wide_part;
+    directory += "PK\x01\x02";
+    directory.append(16, '\0').append(size).append(size);
+    directory += little_endian(entry.name.size(), 2);
+    directory += little_endian(wide_part.size(), 2);
+    directory.append(10, '\0').append(wide ? all_ones : little_endian(at, 4));
+    directory += entry.name + wide_part;
   }
   const std::uint64_t at = zip.size();
   zip += directory;
