@@ -26,7 +26,7 @@ the command line, a variable or a configuration file is wrong; nothing was begun
 3
 done, but what was printed could not be written
 .TP
-4
+5
 a training whose loss, gradient or weights are no numbers any more
 .TP
 128 + n

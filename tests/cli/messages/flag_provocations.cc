@@ -229,7 +229,7 @@ std::vector<Provocation> provocations_by_flags() {
        }},
       {5,
        [](const Stage&) {
-         return quick({"--lr", "1e39", "--schedule", "constant", "--max-steps", "1"});
+         return quick({"--lr", "1e39", "--schedule", "constant", "--batch-size", "256"});
        }},
       {5,
        [](const Stage&) {
