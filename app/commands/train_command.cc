@@ -325,8 +325,8 @@ void print_best(const train::RunResult& result, const train::RunSetup& setup) {
   if (!result.stopped) return;
   const std::int64_t epoch = setup.partition.epoch_of(result.step - 1) + 1;
   fmt::print(
-      "patience  the run has ended after epoch {} of {}: {} no better; a larger --patience (now {}) "
-      "or more --epochs let --resume go on\n",
+      "patience  the run has ended after epoch {} of {}: {} no better; a larger --patience (now "
+      "{}) or more --epochs let --resume go on\n",
       epoch, setup.options.recipe.epochs,
       best.worse == 1 ? "the last one was" : fmt::format("the last {} were", best.worse),
       setup.options.recipe.patience);

@@ -58,9 +58,9 @@ struct OldTorchStorage {
   std::uint64_t elements = 0, bytes = 0;
 };
 
-/// Such a file: the pickles of a magic number, of the protocol, of what the machine was like, of the
-/// weights and of the storages' keys. Then, for each key, its elements as a number of 64 bits and
-/// their bytes.
+/// Such a file: the pickles of a magic number, of the protocol, of what the machine was like, of
+/// the weights and of the storages' keys. Then, for each key, its elements as a number of 64 bits
+/// and their bytes.
 struct OldTorchFile {
   TorchWeights weights;
   std::vector<OldTorchStorage> storages;  ///< in the file's order

@@ -21,8 +21,8 @@ LoopRest::LoopRest() : descriptor_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
 }
 
 LoopRest::~LoopRest() {
-  // The library's thread has left rest() for good. The lock tells checkers of threads as well, who do
-  // not see how the library waits for that.
+  // The library's thread has left rest() for good. The lock tells checkers of threads as well, who
+  // do not see how the library waits for that.
   const std::lock_guard lock(mutex_);
   ::close(descriptor_);
 }
