@@ -21,13 +21,14 @@ using testing::write_file;
 const std::string kSum =
     "9a129038d9a00aed0cf6a7ea059ca50a813449061ab87848cf1a13eafdf33b2c";  // SHA-256 of "weights"
 
+// NOLINTBEGIN(concurrency-mt-unsafe): one thread is here
 class PublishedWeights : public ::testing::Test {
  protected:
   PublishedWeights() {
     for (const char* name : {"TORCH_HOME", "HF_HOME", "HF_HUB_CACHE"}) ::unsetenv(name);
     ::setenv("XDG_CACHE_HOME", folder_.path().c_str(), 1);
   }
-  ~PublishedWeights() override { ::unsetenv("XDG_CACHE_HOME"); }
+  void TearDown() override { ::unsetenv("XDG_CACHE_HOME"); }
 
   fs::path put(const std::string& name, const std::string& bytes) {
     fs::create_directories((folder_ / name).parent_path());
@@ -93,6 +94,8 @@ TEST_F(PublishedWeights, AFileOrAnotherNameIsItself) {
   EXPECT_EQ(find_weights("resnet18"), "resnet18");
   fs::current_path(before);
 }
+
+// NOLINTEND(concurrency-mt-unsafe)
 
 }  // namespace
 }  // namespace ringlet::train
