@@ -11,9 +11,9 @@
 #include <cmath>
 #include <fstream>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
-#include <sstream>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -37,6 +37,7 @@
 #include "base/descriptor.h"
 #include "base/files/atomic_file.h"
 #include "base/files/file_error.h"
+#include "base/files/input_file.h"
 #include "base/files/json_text.h"
 #include "base/one_line.h"
 #include "train/files/run_lock.h"
@@ -54,6 +55,7 @@ using sweep::SweepPlan;
 
 constexpr const char* kRecord = "sweep.json";
 constexpr const char* kPage = "sweep.html";
+constexpr std::uintmax_t kMostRecord = std::uintmax_t{1} << 26;  // bytes; a thousand runs take less
 constexpr std::chrono::milliseconds kLook(100);
 
 /// What a run of a sweep gets from the sweep, or what all of them would write at once.
@@ -136,13 +138,6 @@ SweepPlan plan_of(const SweepFlags& flags, const RawFlags& raw, const CLI::App& 
   }
 }
 
-std::string text_of_file(const fs::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  std::ostringstream text;
-  text << stream.rdbuf();
-  return text.str();
-}
-
 /// The epochs in the metrics that a run has written so far.
 std::int64_t epochs_in(const fs::path& metrics) {
   std::ifstream file(metrics);
@@ -220,7 +215,7 @@ void Sweep::go_on_in(const fs::path& folder) {
   const fs::path record = folder_ / kRecord;
   if (!resumes_ || !fs::exists(record)) return;
   const sweep::FormerSweep former =
-      sweep::former_sweep(on_one_line(record.string()), text_of_file(record));
+      sweep::former_sweep(on_one_line(record.string()), read_text(record, kMostRecord));
   if (former.flags != flags_.words) {
     throw UsageError(
         fmt::format("the sweep in {} was of other flags ({}); give these, or another --out",
