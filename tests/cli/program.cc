@@ -143,11 +143,13 @@ bool Program::wait_for(const std::string& text, double seconds) {
                     seconds);
 }
 
+// `done` may look at files, too, of which the output says nothing.
 bool Program::wait_until(const std::function<bool(const std::string& out)>& done, double seconds) {
+  constexpr int kLook = 5;  // ms
   const auto end = after(seconds);
   while (!done(outcome_.out)) {
     if (!reading() || Clock::now() >= end) return false;
-    read_some(milliseconds_until(end));
+    read_some(std::min(milliseconds_until(end), kLook));
   }
   return true;
 }

@@ -2,8 +2,12 @@
 // known of a former sweep is not trained again.
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <string>
+#include <system_error>
+#include <vector>
 
 #include "tests/cli/program.h"
 #include "tests/support/files.h"
@@ -88,16 +92,34 @@ TEST_F(Sweep, GoesOnWithMoreSeeds) {
   EXPECT_EQ(record()["settings"][0]["runs"], 3);
 }
 
+/// True when `signal` waits for `process`, which is held.
+bool is_pending(int signal, pid_t process) {
+  std::ifstream status("/proc/" + std::to_string(process) + "/status");
+  for (std::string line; std::getline(status, line);) {
+    if (!line.starts_with("ShdPnd:")) continue;
+    return (std::stoull(line.substr(line.find('\t')), nullptr, 16) >> (signal - 1) & 1) != 0;
+  }
+  return false;
+}
+
 TEST_F(Sweep, IsStoppedAndGoesOn) {
-  const Arguments flags =
-      quick_train({"--out", out(), "--seeds", "1,2", "--epochs", "300", "--lr", "0.001"});
+  // Each epoch is synced to the disk, so many epochs would take as long as the disk likes. The run
+  // is held after its first one until the signal is there.
+  const Arguments lasting{"--epochs", "20", "--lr", "0.001"};
+  const Arguments flags = quick_train(Arguments{"--out", out(), "--seeds", "1,2"} + lasting);
   Program program(flags);
   const std::string metrics = out() + "/seed=1/metrics.jsonl";
   ASSERT_TRUE(program.wait_until([&](const std::string&) {
     std::error_code none;
     return fs::exists(metrics, none) && fs::file_size(metrics, none) > 0;
   }));
+  const std::vector<pid_t> children = children_of(program.pid());
+  ASSERT_EQ(children.size(), 1U);
+  ::kill(children.front(), SIGSTOP);
   program.send(SIGINT);
+  EXPECT_TRUE(
+      program.wait_until([&](const std::string&) { return is_pending(SIGINT, children.front()); }));
+  ::kill(children.front(), SIGCONT);
   const Outcome stopped = program.wait();
   EXPECT_EQ(stopped.code, 128 + SIGINT);
   EXPECT_EQ(stopped.err, "");
@@ -106,8 +128,8 @@ TEST_F(Sweep, IsStoppedAndGoesOn) {
   const Outcome outcome = ringlet(flags + Arguments{"--resume", "auto"});
   ASSERT_TRUE(succeeds(outcome));
   EXPECT_TRUE(holds(read_file(out() + "/seed=1.txt"), {"resumed   after step "}));
-  ASSERT_TRUE(succeeds(ringlet(
-      quick_train({"--out", out("whole"), "--epochs", "300", "--lr", "0.001", "--seed", "1"}))));
+  ASSERT_TRUE(
+      succeeds(ringlet(quick_train(Arguments{"--out", out("whole"), "--seed", "1"} + lasting))));
   EXPECT_EQ(model("seed=1"), read_file(out("whole") + "/model.safetensors"));
 }
 

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cmath>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -103,23 +104,45 @@ double step_of_run(const RunSetup& setup) {
   return outcome.epochs.front().stages->step_seconds;
 }
 
+/// The figures of a forecast that the played times contradict. A synchronization that waited for a
+/// unit would take 8 ms and more; on a machine that has more to do than processors its thread may
+/// wait for one as well.
+std::set<std::string> wrong_figures(const Forecast& forecast) {
+  constexpr double kLittle = kForward[0] / 2;
+  std::set<std::string> wrong;
+  const auto expect = [&wrong](const std::string& name, double seconds, double least, double most) {
+    if (1e3 * seconds < least || 1e3 * seconds > most) wrong.insert(name);
+  };
+  for (const StageRow& row : forecast.stages) {
+    const auto i = static_cast<std::size_t>(row.stage);
+    expect(fmt::format("forward {}", i), row.forward, .95 * kForward[i], 1.05 * kForward[i]);
+    expect(fmt::format("backward {}", i), row.backward, .95 * kBackward[i], 1.05 * kBackward[i]);
+    expect(fmt::format("update {}", i), row.update, 0, kLittle);
+    expect(fmt::format("sync {}", i), forecast.times.sync[i], 0, kLittle);
+  }
+  expect("activation", forecast.times.activation[0], 0, kLittle);
+  expect("gradient", forecast.times.gradient[0], 0, kLittle);
+  return wrong;
+}
+
+// What else this machine does can spoil a figure of a turn, and not of all of them.
 TEST(StageRehearsal, MeasuresWhatIsKnown) {
+  constexpr int kTurns = 10;
   Played played;
   for (const bool recompute : {false, true}) {
     TrainOptions options = played_options(played, PipelineSchedule::one_f_one_b);
     options.execution.recompute = recompute;
-    const RunSetup setup = make_run_setup(options, formula_splits(64), 2);
-    const Forecast& forecast = setup.stages->forecast;
-    EXPECT_TRUE(forecast.together);
-    for (const StageRow& row : forecast.stages) {
-      const auto i = static_cast<std::size_t>(row.stage);
-      EXPECT_NEAR(1e3 * row.forward, kForward[i], .05 * kForward[i]);
-      EXPECT_NEAR(1e3 * row.backward, kBackward[i], .05 * kBackward[i]);
-      EXPECT_LT(1e3 * row.update, 1);
-      EXPECT_LT(1e3 * forecast.times.sync[i], 1);
+    std::set<std::string> always_wrong;
+    for (int turn = 0; turn < kTurns && (turn == 0 || !always_wrong.empty()); ++turn) {
+      const RunSetup setup = make_run_setup(options, formula_splits(64), 2);
+      const Forecast& forecast = setup.stages->forecast;
+      ASSERT_TRUE(forecast.together);
+      ASSERT_EQ(forecast.stages.size(), 2U);
+      const std::set<std::string> wrong = wrong_figures(forecast);
+      if (turn == 0) always_wrong = wrong;
+      std::erase_if(always_wrong, [&](const std::string& name) { return !wrong.contains(name); });
     }
-    EXPECT_LT(1e3 * forecast.times.activation[0], 1);
-    EXPECT_LT(1e3 * forecast.times.gradient[0], 1);
+    EXPECT_EQ(always_wrong, std::set<std::string>()) << (recompute ? "recomputed" : "kept");
   }
 }
 
