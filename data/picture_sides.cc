@@ -40,4 +40,8 @@ PictureSides measure_sides(const std::filesystem::path& directory, const StopReq
   return found;
 }
 
+std::int64_t pictures_to_train_on(const std::filesystem::path& directory) {
+  return std::ssize(list_pictures(find_parts(directory).train).files);
+}
+
 }  // namespace ringlet::data

@@ -19,4 +19,8 @@ struct PictureSides {
 /// be read is passed over. Throws DataError as find_parts() and list_pictures(), and Stopped.
 PictureSides measure_sides(const std::filesystem::path& directory, const StopRequest& stop = {});
 
+/// How many there are to train on in such a folder, with those that a split sets aside. Throws
+/// DataError likewise.
+std::int64_t pictures_to_train_on(const std::filesystem::path& directory);
+
 }  // namespace ringlet::data

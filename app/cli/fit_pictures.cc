@@ -2,8 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
+#include <utility>
+#include <variant>
 
 #include "app/cli/signals.h"
 #include "base/files/json_text.h"
@@ -13,6 +17,7 @@
 #include "train/files/load_model.h"
 #include "train/files/published_weights.h"
 #include "train/recipe/picture_fit.h"
+#include "train/recipe/recipe_options.h"
 #include "train/telemetry/console.h"
 
 namespace ringlet::app {
@@ -23,6 +28,7 @@ namespace {
 struct Fit {
   double split = 0;
   std::int64_t image_size = 0;
+  std::int64_t pictures = 0;  // to train on, of a run whose recipe follows from them
   std::string model{}, told{};
 };
 
@@ -64,10 +70,15 @@ Fit fit_of(const RawFlags& flags) {
   Fit fit;
   if (!flags.recipe.contains("split") && data::is_split(data)) fit.split = data::kUsualSplit;
   const std::int64_t given = given_or<std::int64_t>(flags, "image_size", 0);
+  const std::filesystem::path& init = flags.options.files.init;
+  if (init.empty()) {
+    const double share = data::is_split(data) ? given_or(flags, "split", data::kUsualSplit) : 0;
+    const auto all = static_cast<double>(data::pictures_to_train_on(data));
+    fit.pictures = std::llround(all * (1 - share));
+  }
   if (given > 0 && flags.recipe.contains("model")) return fit;
   const data::PictureSides sides = data::measure_sides(data, stop_noted);
   if (sides.known == 0) return fit;  // that is told by who reads them
-  const std::filesystem::path& init = flags.options.files.init;
   const std::optional<train::ModelInfo> begun = init.empty() ? std::nullopt : info_of(init);
   const bool known = begun && begun->photographs;
   if (given == 0) {
@@ -86,12 +97,30 @@ Fit fit_of(const RawFlags& flags) {
   return fit;
 }
 
+/// "--epochs 50 --augment crop-flip: for 800 pictures"
+std::string in_words(const train::GivenOptions& usual, std::int64_t pictures) {
+  std::string words;
+  for (const char* key : {"epochs", "batch_size", "lr", "augment", "label_smoothing"}) {
+    const auto found = usual.find(key);
+    if (found == usual.end()) continue;
+    const auto text = [](const auto& value) { return fmt::format("{}", value); };
+    words +=
+        fmt::format("{}{} {}", words.empty() ? "" : " ",
+                    train::recipe_options().at(key).flag_name(), std::visit(text, found->second));
+  }
+  return fmt::format("{}: for {} pictures", words, train::with_commas(pictures));
+}
+
 FittedFlags with(const RawFlags& flags, const Fit& fit) {
-  FittedFlags fitted{flags, fit.told};
+  FittedFlags fitted{flags};
+  if (!fit.told.empty()) fitted.told.push_back(fit.told);
   train::GivenOptions& recipe = fitted.flags.recipe;
   if (fit.split > 0) recipe["split"] = fit.split;
   if (fit.image_size > 0) recipe["image_size"] = fit.image_size;
   if (!fit.model.empty()) recipe["model"] = fitted.flags.model = fit.model;
+  train::GivenOptions usual = train::usual_for_pictures(fitted.flags.model, recipe, fit.pictures);
+  if (!usual.empty()) fitted.told.push_back(in_words(usual, fit.pictures));
+  recipe.merge(usual);
   return fitted;
 }
 
@@ -102,11 +131,11 @@ FittedFlags fit_to_pictures(const RawFlags& flags) { return with(flags, fit_of(f
 FittedFlags fit_to_pictures(const RawFlags& flags, comm::Group& group) {
   const auto look = [&] {
     const Fit fit = fit_of(flags);
-    return nlohmann::json{fit.split, fit.image_size, fit.model, fit.told}.dump();
+    return nlohmann::json{fit.split, fit.image_size, fit.pictures, fit.model, fit.told}.dump();
   };
   const nlohmann::json fit = parse_json(comm::from_first(
       group, "the folder of pictures", flags.options.execution.comm_timeout, look));
-  return with(flags, {fit.at(0), fit.at(1), fit.at(2), fit.at(3)});
+  return with(flags, {fit.at(0), fit.at(1), fit.at(2), fit.at(3), fit.at(4)});
 }
 
 }  // namespace ringlet::app

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "app/cli/flags.h"
 #include "comm/core/group.h"
@@ -10,7 +11,7 @@ namespace ringlet::app {
 
 struct FittedFlags {
   RawFlags flags;
-  std::string told{};  ///< what was chosen, and why; empty: nothing was
+  std::vector<std::string> told{};  ///< what was chosen, and why, a line each
 };
 
 /// `flags`, with what the pictures say where these leave it open, so that the run keeps it:
@@ -19,6 +20,8 @@ struct FittedFlags {
 ///   --image-size  by their shorter sides (train/recipe/picture_fit.h); with --init, of the model
 ///                 there
 ///   --model       by that size
+///   --epochs, --batch-size, --lr, --augment, --label-smoothing
+///                 by the number of pictures to train on, without --init
 ///
 /// Under --verify, and with other data, nothing is. Throws DataError and Stopped.
 FittedFlags fit_to_pictures(const RawFlags& flags);

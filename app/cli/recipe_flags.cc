@@ -100,7 +100,10 @@ void add_row(CLI::App& app, RawFlags& flags, const Row& row, const char* group =
     return;
   }
   const bool in_words = row.default_in_words != nullptr;
-  const std::string standard = in_words ? row.default_in_words : defaults_of(row);
+  std::string standard = in_words ? row.default_in_words : defaults_of(row);
+  if (row.for_photographs != nullptr) {
+    standard += std::string("; a folder of photographs: ") + row.for_photographs;
+  }
   add_flag(app, row, fmt::format("{} [{}]", row.help, standard), note_of(flags, row))->group(group);
 }
 

@@ -95,7 +95,7 @@ void print_folder(const fs::path& out, bool begins) {
 }
 
 void print_fit(const FittedFlags& fitted) {
-  if (!fitted.told.empty()) fmt::print("chosen    {}\n", fitted.told);
+  for (const std::string& line : fitted.told) fmt::print("chosen    {}\n", line);
 }
 
 /// A model's name stands for weights that others have published. Who reads them says which.

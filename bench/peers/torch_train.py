@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Trains PyTorch on a folder of photographs with the recipe of `ringlet train`, and says what it learns: for the
+r"""Trains PyTorch on a folder of photographs with the recipe of `ringlet train`, and says what it learns: for the
 accuracy beside Ringlet's. A line of JSON a seed.
 
 The same: model and initialisation, batches, crop-flip (black around, an eighth of a side wide, a random cut, half of
 them mirrored), normalisation, SGD with Nesterov's momentum and weight decay, one-cycle schedule, epochs. Other: the draws.
 
   python3 bench/peers/torch_train.py --model resnet20 --data DIR --image-size 32 --epochs 15 --seeds 1 2 3
-  build/release/bin/ringlet train --model resnet20 --data DIR --image-size 32 --epochs 15 --augment crop-flip --seed 1
+  build/release/bin/ringlet train --model resnet20 --data DIR --image-size 32 --epochs 15 --augment crop-flip \
+      --label-smoothing 0 --seed 1
 
 DIR holds train/CLASS/* and test/CLASS/*. Pictures are kept in memory, decoded and resized, as with --cache memory.
 """
@@ -92,7 +93,7 @@ def run(options, seed, train, test, classes):
         for chosen in order.split(options.batch):
             # Bytes are cut, so that what is added around them is black: as torchvision and Ringlet have it.
             batch = pixels(crop_flip(images[chosen], generator))
-            loss = functional.cross_entropy(model(batch), labels[chosen])
+            loss = functional.cross_entropy(model(batch), labels[chosen], label_smoothing=options.label_smoothing)
             optimizer.zero_grad(set_to_none=True)
             loss.backward()
             optimizer.step()
@@ -111,6 +112,7 @@ def run(options, seed, train, test, classes):
 
     return {"peer": "pytorch", "version": torch.__version__, "model": options.model, "seed": seed,
             "epochs": options.epochs, "lr": options.lr, "weight_decay": options.weight_decay,
+            "label_smoothing": options.label_smoothing,
             "train_accuracy": accuracy(images, labels), "test_accuracy": accuracy(*test), "seconds": round(seconds, 1)}
 
 
@@ -124,6 +126,7 @@ def main():
     parser.add_argument("--batch", type=int, default=128)
     parser.add_argument("--lr", type=float, default=0.1)
     parser.add_argument("--weight-decay", type=float, default=5e-4)
+    parser.add_argument("--label-smoothing", type=float, default=0)
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     options = parser.parse_args()

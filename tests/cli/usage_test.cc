@@ -216,7 +216,8 @@ TEST(Help, GroupsFlagsAndGivesDefaults) {
       holds(outcome.out, {"\nModel and data:\n", "\nRecipe:\n", "\nReplicas:\n",
                           "\nSynchronisation:\n", "of each replica [1]\n", "[fashion-mnist]",
                           "[lenet, mlp, resnet18-cifar, resnet20: 0.1; lenet-d2l: 0.2;\n",
-                          "resnet18, resnet34, resnet50, iresnet18,", "iresnet100:", "0.05]"}));
+                          "resnet18, resnet34, resnet50, iresnet18,",
+                          "iresnet100: 0.05; a folder of photographs: 0.1 where they are few]"}));
   for (const char* ugly : {"TEXT", "INT:", "FLOAT", "POSITIVE", "Excludes", "{false}"}) {
     EXPECT_EQ(outcome.out.find(ugly), std::string::npos) << ugly;
   }

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <sstream>
 
+#include "base/processors.h"
 #include "kernels/elementwise.h"
 #include "tests/support/files.h"
 #include "tests/train/runs.h"
@@ -101,27 +102,45 @@ TEST(Console, ShowsTheTableOnceWherePlainLinesStandBetweenItsRows) {
   }
 }
 
-TEST(Console, SaysAboutHowLongItTakesWhereThatIsLong) {
+/// What is shown of four steps, of a run that has so many.
+std::string shown_of(const TrainOptions& options, std::int64_t steps) {
   const TemporaryDirectory folder;
-  const RunSetup setup = make_run_setup(plain_options(1), formula_splits(64), 1);
-  for (const std::int64_t steps : {std::int64_t{4}, std::int64_t{1} << 50}) {
-    std::FILE* file = std::fopen((folder / "console").c_str(), "w");
-    ASSERT_NE(file, nullptr);
-    {
-      Console console(file, false, 1e9);
-      const nn::Plan plan;
-      StartReport start{.options = setup.options, .plan = plan, .buckets = {}, .data = ""};
-      start.planned_steps = start.steps_per_epoch = steps;
-      start.batch_of_replica = {64};
-      console.started(start);
-      for (std::int64_t step = 1; step <= 4; ++step) console.step_done({.epoch = 1, .step = step});
-    }
-    std::fclose(file);
-    const std::string text = read_file(folder / "console");
+  const RunSetup setup = make_run_setup(options, formula_splits(64), 1);
+  std::FILE* file = std::fopen((folder / "console").c_str(), "w");
+  {
+    Console console(file, false, 1e9);
+    const nn::Plan plan;
+    StartReport start{.options = setup.options, .plan = plan, .buckets = {}, .data = ""};
+    start.planned_steps = start.steps_per_epoch = steps;
+    start.batch_of_replica = {64};
+    console.started(start);
+    for (std::int64_t step = 1; step <= 4; ++step) console.step_done({.epoch = 1, .step = step});
+  }
+  std::fclose(file);
+  return read_file(folder / "console");
+}
+
+constexpr std::int64_t kLong = std::int64_t{1} << 50;
+
+TEST(Console, SaysAboutHowLongItTakesWhereThatIsLong) {
+  TrainOptions options = plain_options(1);
+  options.execution.threads = usable_processors();
+  for (const std::int64_t steps : {std::int64_t{4}, kLong}) {
+    const std::string text = shown_of(options, steps);
     EXPECT_EQ(count_of(" h of training, by the first 3 steps\n", text), steps > 4 ? 1u : 0u)
         << text;
     EXPECT_EQ(count_of("by the first", text), steps > 4 ? 1u : 0u) << text;
   }
+}
+
+TEST(Console, SaysHowManyThreadsWouldKeepAllProcessorsBusy) {
+  TrainOptions options = plain_options(1);
+  const int processors = usable_processors();
+  const std::string hint = "by the first 3 steps; --threads " + std::to_string(processors) +
+                           " would keep all processors busy\n";
+  EXPECT_EQ(count_of(hint, shown_of(options, kLong)), processors > 1 ? 1u : 0u);
+  options.execution.in_processes = true;  // of how many on this machine is not known
+  EXPECT_EQ(count_of("processors busy", shown_of(options, kLong)), 0u);
 }
 
 /// A model whose last layer is zeros.

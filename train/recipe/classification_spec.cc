@@ -10,6 +10,7 @@ std::vector<Option<ClassificationSpec>> classification_options() {
   return {option("label_smoothing", &ClassificationSpec::label_smoothing,
                  {.help = "share of each label that all classes get alike, in training",
                   .range = from(0).below(1),
+                  .for_photographs = "0.1",
                   .task = kClassification,
                   .only = {.key = "loss", .values = {"softmax"}}}),
           option("class_weights", &ClassificationSpec::class_weights,

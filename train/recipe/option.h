@@ -79,6 +79,7 @@ struct OptionFacts {
   Switch form = Switch::on;
   const char* help_off = "";  ///< of the flag that switches it off, where there are both
   const char* default_in_words = nullptr;  ///< in the help, instead of the models' defaults
+  const char* for_photographs = nullptr;   ///< in the help: of a folder of them (picture_fit.h)
   bool since_first_states = false;  ///< else states leave it out at its default: older readers
   bool of_runs_only = false;        ///< a Learner has none: 0 there
   bool open_at_zero = false;        ///< 0 leaves it open, in its range or not; no flag says it

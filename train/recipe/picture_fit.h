@@ -1,4 +1,4 @@
-// Which size and model suit a folder of pictures, where nobody names them.
+// Which size, model and recipe suit a folder of pictures, where nobody names them.
 //
 //   shorter sides, median   pictures to train on   pixels of a side   model
 //   up to 64                any                    the median, >= 8   resnet20
@@ -7,10 +7,18 @@
 //
 // Small pictures show nothing more when they are made larger, and cost the square of it. 224 pixels
 // cost three times what 128 do, so they are for sets of which many pictures show more in them.
+//
+//   pictures to train on   epochs of resnet18 to 50 and resnet20   a step
+//   N < 10,000             50 cbrt(800 / N), from 15 to 100        32 pictures, lr 0.1
+//   others                 the same                                the model's own
+//
+// and --augment crop-flip and --label-smoothing 0.1 for all. docs/photographs.md has the figures.
 #pragma once
 
 #include <cstdint>
 #include <string>
+
+#include "train/recipe/option.h"
 
 namespace ringlet::train {
 
@@ -24,6 +32,12 @@ PictureFit fit_to_pictures(int median, std::int64_t pictures);
 
 /// The model for pictures of `image_size` pixels a side.
 std::string model_for(int image_size);
+
+/// What `given` leaves open of a recipe for a classifier that learns so many photographs from
+/// scratch. Empty for models whose own recipe is for other data, and for margin losses. A step and
+/// its rate belong together, and to SGD: who gives one of them gets the model's own of the other.
+GivenOptions usual_for_pictures(const std::string& model, const GivenOptions& given,
+                                std::int64_t pictures);
 
 /// The size that suits weights which others have trained on ImageNet; small pictures stay so.
 int size_for_weights(int median);

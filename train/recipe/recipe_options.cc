@@ -36,12 +36,14 @@ OptionTable<Recipe> made() {
   table.add(option("batch_size", &Recipe::batch_size,
                    {.help = "the GLOBAL batch: samples of an optimiser step over all replicas",
                     .range = from(1),
+                    .for_photographs = "32 where they are few",
                     .since_first_states = true,
                     .of_runs_only = true}));
   table.add(
       option("epochs", &Recipe::epochs,
              {.help = "times through the training data; --resume may make them more, or fewer",
               .range = from(1),
+              .for_photographs = "by their number",
               .since_first_states = true,
               .of_runs_only = true,
               .may_become = may_always}));

@@ -119,6 +119,7 @@ std::vector<Option<RateSpec>> rate_options() {
       option("lr", &RateSpec::lr,
              {.help = "learning rate; with one-cycle its maximum",
               .range = from(0),
+              .for_photographs = "0.1 where they are few",
               .since_first_states = true}),
       option("momentum", &RateSpec::momentum,
              {.help = "momentum of SGD",

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "base/one_line.h"
+#include "base/processors.h"
 #include "kernels/device.h"
 #include "train/forecast/forecast.h"
 #include "train/sync/transport_choice.h"
@@ -154,6 +155,14 @@ std::string about(double seconds) {
   return fmt::format("{:.1f} h", seconds / kHour);
 }
 
+/// The --threads that keep all processors busy; 0: these do, or other devices compute.
+int idle_threads(const Execution& execution) {
+  const bool on_processors = execution.devices.front().kind == DeviceKind::cpu;
+  if (!on_processors || execution.in_processes) return 0;
+  const int threads = usable_processors() / static_cast<int>(execution.devices.size());
+  return threads > execution.threads ? threads : 0;
+}
+
 constexpr std::size_t kBucketsShown = 16;
 
 /// ", 0.039 ms a step by the cost model"
@@ -220,6 +229,7 @@ void Console::started(const StartReport& report) {
   last_step_ = report.planned_steps;
   if (report.options.max_steps >= 0) last_step_ = std::min(last_step_, report.options.max_steps);
   first_step_ = report.first_step;
+  idle_threads_ = idle_threads(report.options.execution);
   epochs_ = recipe.epochs;
   say("data", on_one_line(report.data));
   if (!report.verification.empty()) say("pairs", on_one_line(report.verification));
@@ -327,7 +337,12 @@ void Console::say_cost(const StepReport& report) {
   const double all = step * static_cast<double>(last_step_ - first_step_);
   if (all < kShort) return;
   clear_line();
-  fmt::print(out_, "{:8}about {} of training, by the first {} steps\n", "", about(all), kSteps);
+  const std::string hint =
+      idle_threads_ == 0
+          ? ""
+          : fmt::format("; --threads {} would keep all processors busy", idle_threads_);
+  fmt::print(out_, "{:8}about {} of training, by the first {} steps{}\n", "", about(all), kSteps,
+             hint);
   std::fflush(out_);
 }
 

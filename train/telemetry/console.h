@@ -51,6 +51,7 @@ class Console : public RunListener {
   double seconds_between_lines_;
   std::int64_t steps_per_epoch_ = 1, last_step_ = 1, first_step_ = 0;
   int epochs_ = 1;
+  int idle_threads_ = 0;  ///< the --threads that would keep all processors busy; 0: these do
   Stopwatch since_start_, since_line_, since_first_;
   bool line_shown_ = false;  ///< on the terminal now
   bool told_of_lengths_ = false;
