@@ -1,7 +1,8 @@
 // The program: reads the command line, runs one command, turns errors into one line and a code.
 //
-// Exit codes: 0 done, 1 failed, 2 the command line is wrong, 3 what was printed is lost, 5 a loss
-// or weights are no numbers any more, 128 + n stopped by signal n.
+// Exit codes: 0 done, 1 failed, 2 the command line is wrong, 3 what was printed is lost, 4 the
+// machine was too busy to measure, under --strict, 5 a loss or weights are no numbers any more, 128
+// + n stopped by signal n.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

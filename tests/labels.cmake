@@ -28,6 +28,8 @@ labelled(slow "DyingStage")
 
 # They count the processor's time, which sanitizers take as well.
 labelled(clock "SpinNowhere|GivesWay|PlayOf4096Ranks")
+# Busy loops beside the benchmark, twenty times.
+labelled(clock "BesideBusyLoops")
 # They compare a forecast with the time that a run takes.
 labelled(clock "StageRehearsal[.](Measures|Forecasts)")
 

@@ -26,6 +26,9 @@ the command line, a variable or a configuration file is wrong; nothing was begun
 3
 done, but what was printed could not be written
 .TP
+4
+done, but other work disturbed what was measured; under \-\-strict alone
+.TP
 5
 a training whose loss, gradient or weights are no numbers any more
 .TP

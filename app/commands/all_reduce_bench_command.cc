@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -16,6 +17,7 @@
 #include "app/cli/standard_output.h"
 #include "app/cli/usage.h"
 #include "app/commands/all_reduce_bench_flags.h"
+#include "app/commands/budget_flags.h"
 #include "app/report/all_reduce_page.h"
 #include "base/files/atomic_file.h"
 #include "base/files/input_file.h"
@@ -110,6 +112,7 @@ void run_block(comm::Group& group, const AllReduceBlock& block, Outcome& outcome
   if (before && after && before->near() != after->near()) {
     fmt::print("meanwhile they have moved: {}\n", text_of(after));
   }
+  if (const std::string busy = busy_line(rows); !busy.empty()) fmt::print("\n{}", busy);
   for (const bench::Comparison& comparison : bench::compare(rows)) {
     fmt::print(
         "\n{}{}\n",
@@ -160,6 +163,7 @@ void print_others(const Outcome& outcome, const Others& others) {
     }
     fmt::print("\n");
   }
+  fmt::print("{}", busy_line(others.rows));
   for (const bench::Comparison& comparison : bench::compare(all)) {
     fmt::print("all of {} ranks, {} {}\n{}\n", comparison.ranks, comparison.type, comparison.op,
                to_text(comparison));
@@ -188,7 +192,11 @@ void write_outputs(const AllReduceFlags& flags, const Outcome& outcome, const Ot
   }
   if (!flags.json.empty()) {
     const std::vector<bench::Comparison> comparisons = bench::compare(outcome.rows);
-    const nlohmann::json json = {{"machine", machine_json},
+    const auto counting = std::count_if(outcome.rows.begin(), outcome.rows.end(),
+                                        [](const bench::Measurement& row) { return row.counts; });
+    const nlohmann::json json = {{"busy", bench::not_counting(outcome.rows)},
+                                 {"counting_rows", counting},
+                                 {"machine", machine_json},
                                  {"rows", outcome_json(outcome).at("rows")},
                                  {"models", bench::models_json(comparisons)},
                                  {"fastest", bench::fastest_json(comparisons)},
@@ -251,6 +259,7 @@ int run_in_threads(const AllReduceFlags& flags, const CLI::App& command) {
   const auto trace = tracer_of(flags);
   note_stop_signals();
   Outcome outcome;
+  fmt::print("{}\n", time_text(flags, blocks));
   train::traced(trace.get(), flags.trace, {}, [&] {
     for (const AllReduceBlock& block : blocks) {
       comm::LocalGroup group(block.ranks);
@@ -263,7 +272,7 @@ int run_in_threads(const AllReduceFlags& flags, const CLI::App& command) {
   }
   write_outputs(flags, outcome, others, machine);
   require_right(outcome.rows);
-  return 0;
+  return exit_code(flags, outcome.rows);
 }
 
 /// Measures as the process at `position`. A process that this program has started leaves its rows
@@ -286,6 +295,7 @@ int run_as_rank(const AllReduceFlags& flags, const CLI::App& command,
     const AllReduceBlock block = all_reduce_block_over(flags, position, group);
     const auto trace = tracer_of(flags);
     Outcome outcome;
+    if (position.process == 0 && !rows_file) fmt::print("{}\n", time_text(flags, {block}));
     const fs::path timeline = file_of_process(flags.trace, group.process());
     train::TraceSource source{group.process(), host_name(), {}};
     const auto read_clock = [&] {
@@ -303,6 +313,7 @@ int run_as_rank(const AllReduceFlags& flags, const CLI::App& command,
     } else {
       write_outputs(flags, outcome, others, machine);
       require_right(outcome.rows);
+      return exit_code(flags, outcome.rows);
     }
     return 0;
   });
@@ -351,20 +362,24 @@ class RowsFile {
 
 /// Starts the processes of each number of ranks in turn.
 int run_families(const AllReduceFlags& flags, const CLI::App& command) {
-  all_reduce_blocks(flags);  // what cannot be is told here, once
+  const std::vector<AllReduceBlock> blocks = all_reduce_blocks(flags);  // or it throws, once
   check_outputs(flags, command, flags.ranks.front());
   const Others others = read_others(flags);
   const std::optional<bench::MachineRecord> machine = machine_of(flags);
   Outcome outcome;
   for (const int ranks : flags.ranks) {
     const RowsFile file;
+    if (&ranks == &flags.ranks.front()) {
+      fmt::print("{}\n", time_text(flags, blocks));
+      std::fflush(stdout);  // before what the processes say
+    }
     const int code = start_processes(ranks);
     if (code != 0) return code;
     file.add_to(outcome);
   }
   write_outputs(flags, outcome, others, machine);
   require_right(outcome.rows);
-  return 0;
+  return exit_code(flags, outcome.rows);
 }
 
 /// For --with alone: shows only what was measured before.
@@ -377,7 +392,7 @@ int show_others(const AllReduceFlags& flags, const CLI::App& command) {
   const Others others = read_others(flags);
   write_outputs(flags, {}, others, {});
   require_right(others.rows);
-  return 0;
+  return exit_code(flags, others.rows);
 }
 
 int run_all_reduce_bench(const AllReduceFlags& flags, const CLI::App& command) {
@@ -398,7 +413,8 @@ void add_bench_all_reduce_command(CLI::App& bench, Action& action) {
       "algbw is bytes / time, busbw algbw x 2 (p-1)/p for p ranks, in 1e9 bytes a second. Inputs\n"
       "are rewritten before each call and results read within it; a call takes as long as its\n"
       "slowest rank. Results are compared with the exact ones: each up to 4M, beyond that the\n"
-      "first and the last of a size.\n");
+      "first and the last of a size. Rows that other work on the machine disturbs are measured\n"
+      "again, and else say that they do not count: no model and no winner is made of them.\n");
   command->callback([flags, command, &action] {
     action = [=] { return run_all_reduce_bench(*flags, *command); };
   });

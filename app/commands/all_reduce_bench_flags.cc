@@ -13,6 +13,7 @@
 #include "app/cli/outputs.h"
 #include "app/cli/signals.h"
 #include "app/cli/usage.h"
+#include "app/commands/budget_flags.h"
 #include "bench/all_reduce/test_pattern.h"
 #include "comm/all_reduce/auto.h"
 #include "comm/all_reduce/strategies.h"
@@ -153,6 +154,7 @@ void add_measurement_flags(CLI::App& command, AllReduceFlags& flags) {
                       .also = "-n"}),
        train::option("warmup", &Options::warm_up,
                      {.help = "calls before those", .range = train::from(1), .also = "-w"})});
+  add_budget_flags(command, flags);
   add_timeout_flag(command, flags);
   add_flags(command, flags.options, group,
             {train::option("pin", &Options::pin,
@@ -223,6 +225,7 @@ void add_tuning_flags(CLI::App& command, AllReduceFlags& flags) {
   add_processes_flag(command, flags,
                      "be one of the processes that torchrun, mpirun or srun has started, a rank "
                      "each, on several machines too");
+  add_budget_flags(command, flags);
   add_timeout_flag(command, flags);
 }
 
@@ -325,6 +328,7 @@ AllReduceBlock block_for(const AllReduceFlags& flags, int ranks, std::vector<Dev
   AllReduceBlock block{.ranks = ranks, .options = flags.options};
   bench::AllReduceBenchOptions& options = block.options;
   options.in_place = !flags.out_of_place;
+  options.budget_seconds = flags.budget_seconds / static_cast<double>(flags.ranks.size());
   options.stop_requested = stop_noted;
   options.execution = execution_for(flags, std::move(devices));
   options.sizes = checked([&] { return bench::sizes_of(flags.range, size_of(options.type)); });

@@ -26,7 +26,9 @@ struct AllReduceFlags {
   std::filesystem::path json{}, csv{}, trace{}, report{};
   std::vector<std::filesystem::path> with{};  ///< rows of other runs
   bool no_measure = false;
-  bool force = false;  ///< replace those of the files above that are written
+  double budget_seconds = 60;  ///< of all numbers of ranks together
+  bool strict = false;         ///< rows that do not count are an exit code of their own
+  bool force = false;          ///< replace those of the files above that are written
 };
 
 /// 4096, 4K, 64M, 1G; the text becomes a number.
@@ -34,7 +36,7 @@ CLI::Validator size_in_bytes();
 
 void add_all_reduce_flags(CLI::App& command, AllReduceFlags& flags);
 
-/// Adds the flags of `ringlet tune`: ranks, devices and time.
+/// Adds the flags of `ringlet tune`: ranks, devices and time, and --budget and --strict.
 void add_tuning_flags(CLI::App& command, AllReduceFlags& flags);
 
 /// All that is measured with one number of ranks.

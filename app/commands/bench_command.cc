@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/cli/commands.h"
+#include "app/cli/error_exit.h"
 #include "app/cli/flags.h"
 #include "app/cli/option_flags.h"
 #include "app/cli/outputs.h"
@@ -30,6 +31,7 @@ struct BenchFlags {
   std::int64_t steps = 50;
   bool why = false;
   double why_seconds = 20;
+  bool strict = false;
   std::filesystem::path json;
   bool force = false;
 };
@@ -42,6 +44,13 @@ bool on_gpu(const train::Execution& execution) {
 
 double nominal_gflops(const bench::TrainingSpeed& speed) {
   return 1e-9 * speed.nominal_flops / speed.step.median;
+}
+
+/// Before the figures, where they do not count.
+void print_busy(const bench::TrainingSpeed& speed) {
+  if (!speed.why_not.empty()) {
+    fmt::print("the machine was busy, and the figures do not count: {}\n", speed.why_not);
+  }
 }
 
 void print_rate(const bench::TrainingSpeed& speed) {
@@ -110,6 +119,8 @@ nlohmann::json as_json(const bench::TrainingSpeed& speed, const train::RunSetup&
           {"exact", setup.options.recipe.exact},
           {"layout", name_of(setup.replica.layout)},
           {"isa", name_of(detect_instruction_set())},
+          {"counts", speed.why_not.empty()},
+          {"why_not", speed.why_not},
           {"steps", speed.steps},
           {"mean_seconds", speed.step.mean},
           {"median_seconds", speed.step.median},
@@ -235,6 +246,7 @@ int run(const BenchFlags& flags, const CLI::App& command) {
     bench::DeviceNotes notes;
     speed = bench::measure_training(setup, flags.warm_up, flags.steps,
                                     flags.json.empty() ? nullptr : &notes);
+    print_busy(speed);
     fmt::print("{}, global batch {}, {} replica{} from {} on, sync {}{}, {}, graph {}\n\n",
                options.recipe.model, options.recipe.batch_size, ranks, ranks == 1 ? "" : "s",
                execution.devices.front().to_string(), execution.sync, exact,
@@ -247,6 +259,7 @@ int run(const BenchFlags& flags, const CLI::App& command) {
     Peak peak(ranks * execution.threads);
     speed = bench::measure_training(setup, flags.warm_up, flags.steps);
     peak.measure();
+    print_busy(speed);
     fmt::print("{}, global batch {}, {}{} replica{} x {} thread{}, {}, {}, {}, sync {}{}\n\n",
                options.recipe.model, options.recipe.batch_size, stages_of_bench(setup),
                setup.replicas, setup.replicas == 1 ? "" : "s", execution.threads,
@@ -261,7 +274,7 @@ int run(const BenchFlags& flags, const CLI::App& command) {
   }
   if (flags.why) json["why"] = tell_why(options, data, flags.why_seconds);
   if (!flags.json.empty()) write_file_atomically(flags.json, json.dump(2) + "\n");
-  return 0;
+  return flags.strict && !speed.why_not.empty() ? kBusy : 0;
 }
 
 }  // namespace
@@ -294,6 +307,8 @@ void add_bench_command(CLI::App& app, Action& action) {
                                     "one replica's time"}),
              train::option("why_seconds", &BenchFlags::why_seconds,
                            {.help = "how long --why measures", .range = train::from(1)}),
+             train::option("strict", &BenchFlags::strict,
+                           {.help = "end with exit code 4 where other work disturbed the steps"}),
              train::option("json", &BenchFlags::json, {.help = "write the figures to this file"})});
   add_force_flag(*command, flags->force)->group(group);
   command->callback([flags, command, &action] {

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <memory>
 #include <thread>
 
@@ -12,6 +13,7 @@
 #include "app/cli/signals.h"
 #include "app/cli/usage.h"
 #include "app/commands/all_reduce_bench_flags.h"
+#include "app/commands/budget_flags.h"
 #include "base/one_line.h"
 #include "bench/all_reduce/comparison.h"
 #include "bench/all_reduce/machine.h"
@@ -37,11 +39,15 @@ bench::AllReduceBenchOptions candidates_of(const AllReduceBlock& block) {
   return options;
 }
 
+/// Of the rows that count. Where curves do not cross, the first size that was measured is where a
+/// strategy begins.
 comm::StrategyTable fastest_of(const std::vector<bench::Measurement>& rows) {
   comm::StrategyTable table;
   for (const bench::Comparison& comparison : bench::compare(rows)) {
     for (const bench::Stretch& stretch : comparison.fastest) {
-      const auto from = static_cast<std::int64_t>(stretch.begins_at.value_or(0));
+      const bool is_first = &stretch == &comparison.fastest.front();
+      const auto begin = stretch.begins_at.value_or(static_cast<double>(stretch.from));
+      const auto from = is_first ? 0 : static_cast<std::int64_t>(begin);
       const std::string& strategy = comparison.series[stretch.series].rows.front().strategy;
       table.push_back({comparison.ranks, from, strategy});
     }
@@ -52,7 +58,8 @@ comm::StrategyTable fastest_of(const std::vector<bench::Measurement>& rows) {
 std::vector<train::MeasuredTime> times_of(const std::vector<bench::Measurement>& rows) {
   std::vector<train::MeasuredTime> times;
   for (const bench::Measurement& row : rows) {
-    if (row.bytes > 0) times.push_back({row.ranks, row.strategy, row.bytes, 1e-6 * row.median_us});
+    if (row.bytes > 0 && row.counts)
+      times.push_back({row.ranks, row.strategy, row.bytes, 1e-6 * row.median_us});
   }
   return times;
 }
@@ -95,13 +102,14 @@ void prepare(const TuneFlags& flags) {
   const std::vector<double> load = bench::load_average();
   if (!load.empty() && load.front() > 0.5 * std::thread::hardware_concurrency()) {
     print_warning(fmt::format(
-        "the machine is busy (load {:.1f}): what is measured now may be wrong; tune again later",
+        "the machine is busy (load {:.1f}): it may take longer, and what other work disturbs is "
+        "not kept",
         load.front()));
   }
 }
 
-/// Prints and keeps what was measured of all ranks.
-void keep(const TuneFlags& flags, const bench::AllReduceBenchOptions& options,
+/// Prints what was measured of all ranks, and keeps what counts of it. False where nothing does.
+bool keep(const TuneFlags& flags, const bench::AllReduceBenchOptions& options,
           std::vector<bench::Measurement> rows) {
   for (const bench::Measurement& row : rows) {
     if (!row.right()) {
@@ -113,24 +121,44 @@ void keep(const TuneFlags& flags, const bench::AllReduceBenchOptions& options,
   }
   std::erase_if(rows, [](const auto& row) { return row.level != bench::Measurement().level; });
   const comm::StrategyTable table = fastest_of(rows);
+  const std::string busy = bench::not_counting(rows);
+  if (!busy.empty())
+    fmt::print("{} ranks: {}, and none of these is kept\n", rows.front().ranks, busy);
+  if (table.empty()) return false;
   print_table(rows.front().ranks, table);
   train::write_tuning(flags.file, options.execution.devices.front().kind, rows.front().transport,
                       table, times_of(rows));
+  return true;
 }
 
-void say_where(const TuneFlags& flags) {
-  fmt::print("kept in {}; --sync auto reads it\n", on_one_line(flags.file.string()));
+void say_where(const TuneFlags& flags, bool kept) {
+  if (kept) {
+    fmt::print("kept in {}; --sync auto reads it\n", on_one_line(flags.file.string()));
+  } else {
+    fmt::print("nothing is kept; tune again when the machine has less to do\n");
+  }
+}
+
+void say_how_long(const TuneFlags& flags, const std::vector<AllReduceBlock>& blocks) {
+  fmt::print("{}\n", time_text(flags.bench, blocks));
+  std::fflush(stdout);
 }
 
 int tune(const TuneFlags& flags) {
   prepare(flags);
   note_stop_signals();
-  for (const AllReduceBlock& block : all_reduce_blocks(flags.bench)) {
-    const bench::AllReduceBenchOptions options = candidates_of(block);
-    keep(flags, options, bench::measure_all_reduce(options, [](const bench::Measurement&) {}));
+  std::vector<AllReduceBlock> blocks = all_reduce_blocks(flags.bench);
+  for (AllReduceBlock& block : blocks) block.options = candidates_of(block);
+  say_how_long(flags, blocks);
+  bool kept = false;
+  std::vector<bench::Measurement> all;
+  for (const AllReduceBlock& block : blocks) {
+    const auto rows = bench::measure_all_reduce(block.options, [](const bench::Measurement&) {});
+    kept = keep(flags, block.options, rows) || kept;
+    all.insert(all.end(), rows.begin(), rows.end());
   }
-  say_where(flags);
-  return 0;
+  say_where(flags, kept);
+  return exit_code(flags.bench, all);
 }
 
 /// Tunes as one of the processes that a launcher has started, which may be on several machines. The
@@ -148,9 +176,11 @@ int tune_as_process(const TuneFlags& flags) {
   return run_as_process(*position, planned.options.execution, [&](comm::Group& group) {
     const bool is_first = group.process() == 0;
     if (is_first) prepare(flags);
-    const bench::AllReduceBenchOptions options =
-        candidates_of(all_reduce_block_over(flags.bench, *position, group));
-    const auto rows = bench::measure_all_reduce(group, options, [](const bench::Measurement&) {});
+    AllReduceBlock block = all_reduce_block_over(flags.bench, *position, group);
+    block.options = candidates_of(block);
+    if (is_first) say_how_long(flags, {block});
+    const auto rows =
+        bench::measure_all_reduce(group, block.options, [](const bench::Measurement&) {});
     if (!is_first) return 0;
     if (group.machines() > 1) {
       fmt::print("{}\n", group.transport(0).hosts());
@@ -159,9 +189,8 @@ int tune_as_process(const TuneFlags& flags) {
         if (is_link) fmt::print("{}", link_in_words(comparison));
       }
     }
-    keep(flags, options, rows);
-    say_where(flags);
-    return 0;
+    say_where(flags, keep(flags, block.options, rows));
+    return exit_code(flags.bench, rows);
   });
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cmath>
 
 #include "app/report/all_reduce_groups.h"
 #include "app/report/all_reduce_page.h"
@@ -14,6 +13,7 @@ namespace ringlet::app::report {
 namespace {
 
 constexpr double kAsFast = 1.1;
+constexpr char kNoneCounts[] = "the machine was busy, and nothing that was measured tells a winner";
 constexpr std::size_t kMostStretches = 3;  // that a sentence can bear
 
 /// Neighbouring sizes at which a strategy is as fast as any.
@@ -30,10 +30,47 @@ std::string in_words(std::int64_t bytes) {
   return fmt::format("{}\u00a0{}iB", text.substr(0, text.size() - 1), text.back());
 }
 
-double fastest_at(const Group& group, std::int64_t bytes) {
-  double fastest = median_of(*group.front(), bytes);
-  for (const bench::Series* series : group) fastest = std::min(fastest, median_of(*series, bytes));
+/// The row with the least median; null where none of the group's counts.
+const bench::Measurement* fastest_at(const Group& group, std::int64_t bytes) {
+  const bench::Measurement* fastest = nullptr;
+  for (const bench::Series* series : group) {
+    const bench::Measurement* const row = series->at(bytes);
+    if (row != nullptr && (fastest == nullptr || row->median_us < fastest->median_us))
+      fastest = row;
+  }
   return fastest;
+}
+
+bool is_as_fast(const bench::Series& series, const Group& group, std::int64_t bytes) {
+  const bench::Measurement *row = series.at(bytes), *fastest = fastest_at(group, bytes);
+  return row != nullptr &&
+         (row->median_us <= kAsFast * fastest->median_us || bench::are_equal(*row, *fastest));
+}
+
+/// "two-shot and one-shot": with those that are equal to it at each of its sizes.
+std::string names_in(const Group& group, const Lead& lead, const std::vector<std::int64_t>& sizes) {
+  std::vector<std::string> names{name_in(group, *lead.series)};
+  for (const bench::Series* other : fixed_strategies(group)) {
+    bool is_equal = other != lead.series;
+    for (std::size_t i = lead.begin; i < lead.end && is_equal; ++i) {
+      const bench::Measurement *ours = lead.series->at(sizes[i]), *theirs = other->at(sizes[i]);
+      is_equal = theirs != nullptr && bench::are_equal(*ours, *theirs);
+    }
+    if (is_equal) names.push_back(name_in(group, *other));
+  }
+  const std::string last = names.back();
+  names.pop_back();
+  return names.empty() ? last : fmt::format("{} and {}", fmt::join(names, ", "), last);
+}
+
+/// Without those at which nothing says which is the fastest.
+std::vector<std::int64_t> decided_sizes(const Group& group, const bench::Comparison& comparison) {
+  std::vector<std::int64_t> sizes = sizes_in(group);
+  std::erase_if(sizes, [&](std::int64_t bytes) {
+    return std::find(comparison.open.begin(), comparison.open.end(), bytes) !=
+           comparison.open.end();
+  });
+  return sizes;
 }
 
 /// From `begin` on, the strategy that stays as fast as any for the most sizes.
@@ -41,10 +78,7 @@ Lead longest_from(std::size_t begin, const Group& group, const std::vector<std::
   Lead longest;
   for (const bench::Series* series : group) {
     Lead lead{series, begin, begin};
-    while (lead.end < sizes.size() &&
-           median_of(*series, sizes[lead.end]) <= kAsFast * fastest_at(group, sizes[lead.end])) {
-      ++lead.end;
-    }
+    while (lead.end < sizes.size() && is_as_fast(*series, group, sizes[lead.end])) ++lead.end;
     if (lead.length() > longest.length()) longest = lead;
   }
   return longest;
@@ -74,8 +108,10 @@ std::string beside_ring(const Lead& lead, const bench::Series* ring,
   double most = 0;
   std::int64_t at = 0;
   for (std::size_t i = lead.begin; i < lead.end; ++i) {
-    const double times = median_of(*ring, sizes[i]) / median_of(*lead.series, sizes[i]);
-    if (!std::isfinite(times) || times <= most) continue;
+    const bench::Measurement *theirs = ring->at(sizes[i]), *ours = lead.series->at(sizes[i]);
+    if (theirs == nullptr || bench::are_equal(*theirs, *ours)) continue;
+    const double times = theirs->median_us / ours->median_us;
+    if (times <= most) continue;
     most = times;
     at = sizes[i];
   }
@@ -87,6 +123,7 @@ std::string beside_ring(const Lead& lead, const bench::Series* ring,
 
 /// Of a strategy that has no other beside it.
 std::string alone(const bench::Series& series, const std::string& name) {
+  if (series.curve.empty()) return kNoneCounts;
   const auto widest =
       std::max_element(series.curve.begin(), series.curve.end(),
                        [](const auto& a, const auto& b) { return a.busbw_gbs() < b.busbw_gbs(); });
@@ -102,17 +139,18 @@ std::string answer_of(const bench::Comparison& comparison) {
   const Group group = fixed_strategies(all);
   const std::string who = groups.size() > 1 ? name_of(groups, all) + " " : "";
   if (group.size() == 1) return alone(*group.front(), who + name_in(all, *group.front()));
-  const std::vector<std::int64_t> sizes = sizes_in(group);
+  const std::vector<std::int64_t> sizes = decided_sizes(group, comparison);
+  if (sizes.empty()) return kNoneCounts;
   const std::vector<Lead> leads = leads_of(group, sizes);
   const auto shorter = [](const Lead& a, const Lead& b) { return a.length() < b.length(); };
   // Of equals the last: large messages take the time.
   const auto main = std::max_element(leads.rbegin(), leads.rend(), shorter);
-  std::string text = fmt::format("{}{} {}{}", who, name_in(all, *main->series),
+  std::string text = fmt::format("{}{} {}{}", who, names_in(all, *main, sizes),
                                  range_of(*main, sizes), beside_ring(*main, ring_of(all), sizes));
   if (leads.size() > kMostStretches) return text;
   for (const Lead& lead : leads) {
     if (&lead == &*main) continue;
-    text += fmt::format("; {} {}", name_in(all, *lead.series), range_of(lead, sizes));
+    text += fmt::format("; {} {}", names_in(all, lead, sizes), range_of(lead, sizes));
   }
   return text;
 }

@@ -71,9 +71,8 @@ std::vector<std::int64_t> sizes_in(const Group& group) {
 }
 
 double median_of(const bench::Series& series, std::int64_t bytes) {
-  const auto row = std::find_if(series.curve.begin(), series.curve.end(),
-                                [&](const bench::Measurement& m) { return m.bytes == bytes; });
-  return row == series.curve.end() ? std::numeric_limits<double>::infinity() : row->median_us;
+  const bench::Measurement* const row = series.at(bytes);
+  return row == nullptr ? std::numeric_limits<double>::infinity() : row->median_us;
 }
 
 Group fixed_strategies(const Group& group) {

@@ -30,7 +30,8 @@ constexpr char kModel[] =
     "steps and bytes on each strategy&rsquo;s longest path; the two numbers are fitted to the "
     "points so that small sizes count as much as large ones. They stand above each plot: dots are "
     "measured, the dashed line is the model. Points far from it are what two numbers cannot tell: "
-    "caches, above all.</p>\n";
+    "caches, above all. Hollow points were disturbed by other work; no model is fitted to "
+    "them.</p>\n";
 
 /// "f32 sum in place"
 std::string work_of(const bench::Comparison& comparison) {
@@ -66,6 +67,7 @@ Html facts_of(const std::vector<bench::Comparison>& comparisons, const json& mac
     for (const bench::Series& series : comparison.series) {
       if (series.picks()) continue;
       for (const bench::Measurement& m : series.rows) {
+        if (!m.counts) continue;
         if (quickest == nullptr || m.median_us < quickest->median_us) {
           quickest = &m;
           quick = &series;
@@ -99,6 +101,16 @@ Html facts_of(const std::vector<bench::Comparison>& comparisons, const json& mac
   return html + "</dl>\n";
 }
 
+/// What the page says before all else, where rows do not count.
+Html busy_of(const std::vector<bench::Measurement>& rows) {
+  const std::string busy = bench::not_counting(rows);
+  if (busy.empty()) return "";
+  return markup(
+      "<p class=\"warning\">{}. They are hollow in the plots, and say why in the table; no model "
+      "and no winner is made of them.</p>\n",
+      "The" + busy.substr(3));
+}
+
 /// A sentence for each comparison. What they differ in stands before it.
 Html answers_of(const std::vector<bench::Comparison>& comparisons, bool several_works) {
   Html html;
@@ -128,8 +140,10 @@ Html heading_of(const std::vector<bench::Measurement>& rows,
   });
   if (pinned && engines.count("ringlet") > 0) lede += ", each of Ringlet's ranks on its own core";
   Html html = markup(
-      "<header>\n<p class=\"kicker\">ringlet bench all-reduce</p>\n{}<p class=\"lede\">{}.</p>\n{}",
-      answers_of(comparisons, work.size() > 1), lede, facts_of(comparisons, machine));
+      "<header>\n<p class=\"kicker\">ringlet bench all-reduce</p>\n{}{}<p "
+      "class=\"lede\">{}.</p>\n{}",
+      busy_of(rows), answers_of(comparisons, work.size() > 1), lede,
+      facts_of(comparisons, machine));
   const auto wrong = std::count_if(rows.begin(), rows.end(), [](auto& m) { return !m.right(); });
   if (wrong > 0) {
     html +=
@@ -158,9 +172,8 @@ Html fastest_table(const bench::Comparison& comparison,
                                   ? bench::rough_size(static_cast<double>(stretch.from)) + " to " +
                                         bench::rough_size(static_cast<double>(stretch.to))
                                   : sizes_text(stretch);
-    html += markup("<tr><td>{}</td><td>{}</td><td>{}</td></tr>\n",
-                   comparison.series[stretch.series].label, sizes,
-                   stretch.begins_at ? bench::rough_size(*stretch.begins_at) : "\u2013");
+    html += markup("<tr><td>{}</td><td>{}</td><td>{}</td></tr>\n", names_of(stretch, comparison),
+                   sizes, stretch.begins_at ? bench::rough_size(*stretch.begins_at) : "\u2013");
   }
   return html + "</tbody></table></div>\n";
 }
@@ -195,6 +208,9 @@ Html section_of(const bench::Comparison& comparison, int number) {
                           fmt::format("crossings-{}", number), "by the models", true);
   }
   html += "</div>\n</div>\n";
+  if (!comparison.open.empty()) {
+    html += markup("<p class=\"note\">{}.</p>\n", open_text(comparison));
+  }
   for (const bench::Regret& regret : comparison.regrets) {
     html += markup("<p class=\"note\">{}.</p>\n", to_text(regret, comparison));
   }
@@ -217,9 +233,10 @@ Html rows_of(const bench::Comparison& comparison) {
                                                   : fmt::format("{}", m->wrong);
     html += markup(
         "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{:.2f}</td><td>{:.2f}</td>"
-        "<td>{:.2f}</td><td>{:.2f}</td><td>{:.2f}</td><td>{}</td><td>{}</td></tr>\n",
+        "<td>{:.2f}</td><td>{:.2f}</td><td>{:.2f}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
         bench::size_text(m->bytes), series->label, m->ranks, m->count, m->median_us, m->min_us,
-        m->p99_us, m->algbw_gbs(), m->busbw_gbs(), wrong, m->iterations);
+        m->p99_us, m->algbw_gbs(), m->busbw_gbs(), wrong, m->iterations,
+        m->counts ? "yes" : "no: " + m->why_not);
   }
   return html;
 }
@@ -228,7 +245,8 @@ Html table_of(const std::vector<bench::Comparison>& comparisons, std::size_t row
   Html html =
       "<div class=\"scroll\"><table class=\"wide\" id=\"figures\"><thead><tr>"
       "<th>size</th><th>strategy</th><th>ranks</th><th>count</th><th>time, µs</th><th>min</th>"
-      "<th>p99</th><th>algbw, GB/s</th><th>busbw</th><th>#wrong</th><th>calls</th></tr></thead>"
+      "<th>p99</th><th>algbw, GB/s</th><th>busbw</th><th>#wrong</th><th>calls</th><th>counts</th>"
+      "</tr></thead>"
       "<tbody>\n";
   for (const bench::Comparison& comparison : comparisons) html += rows_of(comparison);
   return "<h2>All figures</h2>\n" +

@@ -20,7 +20,9 @@ std::string all_reduce_page(const std::vector<bench::Measurement>& measurements,
 
 /// The page's answer in a sentence: which of the first engine's strategies to take. "two-shot from
 /// 8 KiB, 3.1 times as fast as the ring at 32 KiB; doubling up to 4 KiB". One that takes at most a
-/// tenth longer than the fastest counts as fast: measured again, it may be the other way round.
+/// tenth longer than the fastest counts as fast, and so does one that is equal to it
+/// (comparison.h): measured again, it may be the other way round. Those that are equal at all of
+/// the sizes are named together. Says so where no row counts.
 std::string answer_of(const bench::Comparison& comparison);
 
 /// Time and bus bandwidth over size, a line a strategy. Around the best one and the ring a band

@@ -29,6 +29,15 @@ Curve curve_of(const bench::Series& series, Quantity quantity) {
   return curve;
 }
 
+/// The rows that do not count, as hollow points; none where all do.
+void add_hollow(Plot& plot, const bench::Series& series, Quantity quantity, int color) {
+  Series points{.color = color, .look = Look::hollow, .named = false};
+  for (const bench::Measurement& m : series.rows) {
+    if (!m.counts) points.curve.add(static_cast<double>(m.bytes), quantity(m));
+  }
+  if (points.curve.size() > 0) plot.series.push_back(points);
+}
+
 /// The best of a group's strategies at each size.
 Curve best_of(const Group& group, Quantity quantity, bool least) {
   std::map<std::int64_t, double> best;
@@ -56,7 +65,7 @@ void add_spread(Series& line, const bench::Series& series, Quantity quantity) {
   for (const bench::Measurement& m : series.curve) {
     double quick = m.min_us, slow = m.p99_us;
     for (const bench::Measurement& row : series.rows) {
-      if (row.bytes != m.bytes) continue;
+      if (row.bytes != m.bytes || !row.counts) continue;
       quick = std::min(quick, row.min_us);
       slow = std::max(slow, row.p99_us);
     }
@@ -72,6 +81,7 @@ void add_lines(Plot& plot, const Group& group, Quantity quantity) {
         plot.series.emplace_back(Series{name_in(group, *series), curve_of(*series, quantity),
                                         color_of(group, *series), Look::dotted_line});
     if (line.color != kGrey) add_spread(line, *series, quantity);
+    add_hollow(plot, *series, quantity, line.color);
   }
 }
 
@@ -139,23 +149,25 @@ std::string model_text(const comm::CostModel& model) {
 
 Plot model_plot(const bench::Series& series, int number, int color) {
   const std::string& strategy = series.rows.front().strategy;
-  return {.id = fmt::format("model-{}-{}", number, strategy),
-          .title = fmt::format("{}: {}", strategy, model_text(series.fit->model)),
-          .note = fmt::format("off by {} %, at worst {} %",
-                              with_decimals(100 * series.fit->median_error, 0),
-                              with_decimals(100 * series.fit->worst_error, 0)),
-          .x = sizes_axis(),
-          .y = {.title = "µs", .log = true},
-          .series = {{.name = "model",
-                      .curve = model_curve(series),
-                      .color = color,
-                      .look = Look::dashed,
-                      .named = false},
-                     {.name = "measured",
-                      .curve = curve_of(series, time_us),
-                      .color = color,
-                      .look = Look::points,
-                      .named = false}}};
+  Plot plot{.id = fmt::format("model-{}-{}", number, strategy),
+            .title = fmt::format("{}: {}", strategy, model_text(series.fit->model)),
+            .note = fmt::format("off by {} %, at worst {} %",
+                                with_decimals(100 * series.fit->median_error, 0),
+                                with_decimals(100 * series.fit->worst_error, 0)),
+            .x = sizes_axis(),
+            .y = {.title = "µs", .log = true},
+            .series = {{.name = "model",
+                        .curve = model_curve(series),
+                        .color = color,
+                        .look = Look::dashed,
+                        .named = false},
+                       {.name = "measured",
+                        .curve = curve_of(series, time_us),
+                        .color = color,
+                        .look = Look::points,
+                        .named = false}}};
+  add_hollow(plot, series, time_us, color);
+  return plot;
 }
 
 /// Gives them one axis of time, so that they can be compared.

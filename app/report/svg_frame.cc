@@ -79,7 +79,8 @@ bool stands_alone(const Curve& curve, std::size_t i, const Axis& y) {
 }
 
 void draw_points(Html& svg, const Series& series, const Axis& x, const Axis& y) {
-  const bool all = series.look == Look::points || series.look == Look::dotted_line;
+  const bool all = series.look == Look::points || series.look == Look::hollow ||
+                   series.look == Look::dotted_line;
   const Curve& curve = series.curve;
   for (std::size_t i = 0; i < curve.size(); ++i) {
     if (!x.shows(curve.x[i]) || !y.shows(curve.y[i])) continue;
@@ -103,14 +104,15 @@ Html numbers_of(const std::vector<double>& values) {
 void draw_series(Html& svg, const Series& series, const Axis& x, const Axis& y) {
   const char* look = series.look == Look::faint    ? " faint"
                      : series.look == Look::dashed ? " dashed"
+                     : series.look == Look::hollow ? " hollow"
                                                    : "";
   print(svg, "<g class=\"series c{}{}\"", series.color % kColors, look);
-  if (series.look != Look::faint) {
+  if (series.look != Look::faint && series.look != Look::hollow) {
     print(svg, " data-name=\"{}\" data-x=\"{}\" data-y=\"{}\"", series.name,
           numbers_of(series.curve.x), numbers_of(series.curve.y));
   }
   svg += ">";
-  if (series.look != Look::points) {
+  if (series.look != Look::points && series.look != Look::hollow) {
     print(svg, "<path d=\"{}\"/>", path_of(series.curve, x, y));
   }
   draw_points(svg, series, x, y);

@@ -24,6 +24,7 @@ enum class Look {
   dashed,
   faint,       ///< a thin line behind the others, without name and read-outs
   points,      ///< alone, not joined
+  hollow,      ///< the same, as rings, without name and read-outs
   dotted_line  ///< a line with its points
 };
 

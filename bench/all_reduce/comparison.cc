@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -60,10 +61,11 @@ void add(Comparison& comparison, const Measurement& m, const Labels& labels) {
   comparison.series.push_back({labels.of(m), {m}, {}, {}});
 }
 
-/// The quickest row of each size; `rows` are in ascending order of size.
+/// The quickest row of each size that counts; `rows` are in ascending order of size.
 std::vector<Measurement> quickest_of(const std::vector<Measurement>& rows) {
   std::vector<Measurement> quickest;
   for (const Measurement& m : rows) {
+    if (!m.counts) continue;
     if (quickest.empty() || quickest.back().bytes != m.bytes) {
       quickest.push_back(m);
     } else if (m.median_us < quickest.back().median_us) {
@@ -101,48 +103,110 @@ void fit(Series& series) {
 
 /// The median at a measured size, or infinity.
 double median_at(const Series& series, std::int64_t bytes) {
-  for (const Measurement& m : series.curve) {
-    if (m.bytes == bytes) return m.median_us;
-  }
-  return INFINITY;
+  const Measurement* const row = series.at(bytes);
+  return row == nullptr ? INFINITY : row->median_us;
 }
 
 /// The size at which two curves meet between two measured sizes, on straight lines over logarithms.
-/// Nothing where a curve lacks one of the sizes.
+/// Nothing where a curve lacks one of the sizes, and where they do not cross.
 std::optional<double> meeting(const Series& before, const Series& after, std::int64_t low,
                               std::int64_t high) {
   const double gap_low = std::log(median_at(after, low) / median_at(before, low));
   const double gap_high = std::log(median_at(after, high) / median_at(before, high));
   if (!std::isfinite(gap_low) || !std::isfinite(gap_high) || gap_low == gap_high) return {};
   const double part = gap_low / (gap_low - gap_high);
+  if (part < 0 || part > 1) return {};  // of equal ones
   const auto from = static_cast<double>(low), to = static_cast<double>(high);
   return from * std::pow(to / from, part);
 }
 
-std::vector<Stretch> fastest_of(const std::vector<Series>& series) {
+using Indices = std::vector<std::size_t>;
+
+/// The row of this size that counts and has the least median; null where there is none.
+const Measurement* quickest_at(const std::vector<Series>& series, std::int64_t bytes) {
+  const Measurement* best = nullptr;
+  for (const Series& one : series) {
+    const Measurement* const row = one.picks() ? nullptr : one.at(bytes);
+    if (row != nullptr && (best == nullptr || row->median_us < best->median_us)) best = row;
+  }
+  return best;
+}
+
+/// The strategies that are equal to the fastest one at this size, that one among them.
+Indices leaders_at(const std::vector<Series>& series, const Measurement& best) {
+  Indices leaders;
+  for (std::size_t i = 0; i < series.size(); ++i) {
+    const Measurement* const row = series[i].picks() ? nullptr : series[i].at(best.bytes);
+    if (row != nullptr && (row == &best || are_equal(*row, best))) leaders.push_back(i);
+  }
+  return leaders;
+}
+
+/// Whether a row that does not count might be the fastest: other work only makes calls longer.
+bool is_open(const std::vector<Series>& series, std::int64_t bytes, const Measurement* best) {
+  if (best == nullptr) return true;
+  const double most = std::max(best->median_us, best->high_us);
+  return std::any_of(series.begin(), series.end(), [&](const Series& one) {
+    if (one.picks() || one.at(bytes) != nullptr) return false;
+    return std::any_of(one.rows.begin(), one.rows.end(), [&](const Measurement& row) {
+      return row.bytes == bytes && row.min_us <= most;
+    });
+  });
+}
+
+/// Makes the series with the least medians over the sizes the first of a stretch's.
+void choose_first(Stretch& stretch, Indices leaders, const std::vector<Series>& series) {
+  const auto sum = [&](std::size_t index) {  // of logarithms: each size counts alike
+    double logarithms = 0;
+    for (const Measurement& m : series[index].curve) {
+      const bool within = stretch.from <= m.bytes && m.bytes <= stretch.to;
+      if (within) logarithms += std::log(m.median_us);
+    }
+    return logarithms;
+  };
+  const auto first = std::min_element(leaders.begin(), leaders.end(),
+                                      [&](auto a, auto b) { return sum(a) < sum(b); });
+  stretch.series = *first;
+  leaders.erase(first);
+  stretch.equals = std::move(leaders);
+}
+
+/// Each stretch goes on as long as some strategy leads at all of its sizes. Adds open sizes to
+/// `open`.
+std::vector<Stretch> fastest_of(const std::vector<Series>& series,
+                                std::vector<std::int64_t>& open) {
   std::set<std::int64_t> sizes;
   for (const Series& one : series) {
     if (one.picks()) continue;
     for (const Measurement& m : one.rows) sizes.insert(m.bytes);
   }
   std::vector<Stretch> stretches;
+  std::vector<Indices> leaders;  // of each stretch
   for (const std::int64_t bytes : sizes) {
-    const auto time = [&](const Series& one) {
-      return one.picks() ? INFINITY : median_at(one, bytes);
-    };
-    const auto best = std::min_element(series.begin(), series.end(),
-                                       [&](auto& a, auto& b) { return time(a) < time(b); });
-    const auto index = static_cast<std::size_t>(best - series.begin());
-    if (!stretches.empty() && stretches.back().series == index) {
-      stretches.back().to = bytes;
+    const Measurement* const best = quickest_at(series, bytes);
+    if (is_open(series, bytes, best)) {
+      open.push_back(bytes);
       continue;
     }
-    Stretch next{index, bytes, bytes};
-    if (!stretches.empty()) {
-      const Stretch& last = stretches.back();
-      next.begins_at = meeting(series[last.series], *best, last.to, bytes);
+    const Indices here = leaders_at(series, *best);
+    Indices still;
+    if (!leaders.empty()) {
+      std::ranges::set_intersection(leaders.back(), here, std::back_inserter(still));
     }
-    stretches.push_back(next);
+    if (still.empty()) {
+      stretches.push_back({0, bytes, bytes});
+      leaders.push_back(here);
+    } else {
+      stretches.back().to = bytes;
+      leaders.back() = still;
+    }
+  }
+  for (std::size_t i = 0; i < stretches.size(); ++i) {
+    Stretch& stretch = stretches[i];
+    choose_first(stretch, leaders[i], series);
+    if (i == 0) continue;
+    const Stretch& last = stretches[i - 1];
+    stretch.begins_at = meeting(series[last.series], series[stretch.series], last.to, stretch.from);
   }
   return stretches;
 }
@@ -170,6 +234,18 @@ std::optional<Regret> regret_of(std::size_t index, const std::vector<Series>& se
 
 }  // namespace
 
+bool are_equal(const Measurement& a, const Measurement& b) {
+  if (!a.has_interval() || !b.has_interval()) return false;
+  const auto [least, most] = std::minmax(a.median_us, b.median_us);
+  return most <= kAlike * least || (a.low_us <= b.high_us && b.low_us <= a.high_us);
+}
+
+const Measurement* Series::at(std::int64_t bytes) const {
+  const auto row = std::find_if(curve.begin(), curve.end(),
+                                [&](const Measurement& m) { return m.bytes == bytes; });
+  return row == curve.end() ? nullptr : &*row;
+}
+
 bool Series::picks() const {
   const Measurement& row = rows.front();
   return row.engine == Measurement().engine && row.strategy == comm::AutoAllReduce::kName;
@@ -192,7 +268,7 @@ std::vector<Comparison> compare(const std::vector<Measurement>& measurements) {
   }
   for (Comparison& comparison : comparisons) {
     for (Series& series : comparison.series) fit(series);
-    comparison.fastest = fastest_of(comparison.series);
+    comparison.fastest = fastest_of(comparison.series, comparison.open);
     for (std::size_t i = 0; i < comparison.series.size(); ++i) {
       if (!comparison.series[i].picks()) continue;
       if (const auto regret = regret_of(i, comparison.series))
@@ -229,132 +305,6 @@ std::vector<Stretch> fastest_by_models(const Comparison& comparison) {
     }
   }
   return stretches;
-}
-
-std::string rough_size(double bytes) {
-  constexpr double kUnit = 1024;
-  const char* suffix = "";
-  for (const char* next : {"K", "M", "G"}) {
-    if (bytes < kUnit) break;
-    bytes /= kUnit;
-    suffix = next;
-  }
-  const int decimals = bytes >= 100 || bytes == std::floor(bytes) ? 0 : bytes >= 10 ? 1 : 2;
-  return fmt::format("{:.{}f}{}", bytes, decimals, suffix);
-}
-
-namespace {
-
-std::string text_of(const Stretch& stretch, const Comparison& comparison) {
-  const std::string sizes = stretch.from == stretch.to
-                                ? size_text(stretch.from)
-                                : size_text(stretch.from) + " to " + size_text(stretch.to);
-  const std::string begin =
-      stretch.begins_at ? fmt::format(" (from about {})", rough_size(*stretch.begins_at)) : "";
-  return fmt::format("{} {}{}", sizes, comparison.series[stretch.series].label, begin);
-}
-
-}  // namespace
-
-int label_width(const Comparison& comparison) {
-  int width = kStrategyWidth;
-  for (const Series& series : comparison.series) {
-    width = std::max(width, static_cast<int>(series.label.size()));
-  }
-  return width;
-}
-
-std::string to_text(const Regret& regret, const Comparison& comparison) {
-  return fmt::format(
-      "{} takes {:.2f} times the best strategy's time in the median, at worst {:.2f} times ({})",
-      comparison.series[regret.series].label, regret.median, regret.worst,
-      size_text(regret.worst_bytes));
-}
-
-std::string to_text(const Comparison& comparison) {
-  const int width = label_width(comparison);
-  std::string text;
-  for (const Stretch& stretch : comparison.fastest) {
-    text += (text.empty() ? "fastest: " : "; ") + text_of(stretch, comparison);
-  }
-  if (!text.empty()) text += "\n";
-  for (const Regret& regret : comparison.regrets) text += to_text(regret, comparison) + "\n";
-  bool any = false;
-  for (const Series& series : comparison.series) {
-    if (!series.fit) continue;
-    if (!any) {
-      text += fmt::format("{:<{}} {:>12} {:>12} {:>14}\n", "model", width, "latency us", "GB/s",
-                          "off by (worst)");
-    }
-    any = true;
-    const comm::CostModel& model = series.fit->model;
-    text += fmt::format(
-        "{:<{}} {:>12.3f} {:>12} {:>14}\n", series.label, width, 1e6 * model.latency_s,
-        model.seconds_per_byte > 0 ? fmt::format("{:.2f}", 1e-9 / model.seconds_per_byte) : "-",
-        fmt::format("{:.0f} % ({:.0f} %)", 100 * series.fit->median_error,
-                    100 * series.fit->worst_error));
-  }
-  return text;
-}
-
-namespace {
-
-/// What tells a series from all others.
-nlohmann::json identity_of(const Series& series) {
-  const Measurement& row = series.rows.front();
-  return {{"engine", row.engine},
-          {"ranks_as", row.ranks_as},
-          {"transport", row.transport},
-          {"strategy", row.strategy},
-          {"ranks", row.ranks},
-          {"type", row.type},
-          {"op", row.op},
-          {"in_place", row.in_place}};
-}
-
-}  // namespace
-
-nlohmann::json models_json(const std::vector<Comparison>& comparisons) {
-  nlohmann::json models = nlohmann::json::array();
-  for (const Comparison& comparison : comparisons) {
-    for (const Series& series : comparison.series) {
-      if (!series.fit) continue;
-      nlohmann::json model = identity_of(series);
-      model.update({{"latency_s", series.fit->model.latency_s},
-                    {"seconds_per_byte", series.fit->model.seconds_per_byte},
-                    {"median_error", series.fit->median_error},
-                    {"worst_error", series.fit->worst_error}});
-      models.push_back(std::move(model));
-    }
-  }
-  return models;
-}
-
-nlohmann::json fastest_json(const std::vector<Comparison>& comparisons) {
-  nlohmann::json fastest = nlohmann::json::array();
-  for (const Comparison& comparison : comparisons) {
-    for (const Stretch& stretch : comparison.fastest) {
-      nlohmann::json entry = identity_of(comparison.series[stretch.series]);
-      entry.update({{"from_bytes", stretch.from}, {"to_bytes", stretch.to}});
-      if (stretch.begins_at) entry["begins_at_bytes"] = *stretch.begins_at;
-      fastest.push_back(std::move(entry));
-    }
-  }
-  return fastest;
-}
-
-nlohmann::json regrets_json(const std::vector<Comparison>& comparisons) {
-  nlohmann::json regrets = nlohmann::json::array();
-  for (const Comparison& comparison : comparisons) {
-    for (const Regret& regret : comparison.regrets) {
-      nlohmann::json entry = identity_of(comparison.series[regret.series]);
-      entry.update({{"median", regret.median},
-                    {"worst", regret.worst},
-                    {"worst_bytes", regret.worst_bytes}});
-      regrets.push_back(std::move(entry));
-    }
-  }
-  return regrets;
 }
 
 }  // namespace ringlet::bench

@@ -2,6 +2,12 @@
 // engine, the cost model that fits it, and the sizes at which each is the fastest.
 //
 // `auto` is no strategy but picks one. It is never the fastest and has no model; it has a regret.
+//
+// Rows that do not count (Measurement::counts) are among the rows of a series, and nowhere else.
+// Strategies are equal at a size where the intervals of their medians overlap, and where the
+// medians are within kAlike of each other: nothing says which is the faster one. A size is open
+// where a row that does not count might have been the fastest: its quickest call took no longer
+// than the end of the interval of the fastest row that counts.
 #pragma once
 
 #include <cstddef>
@@ -16,11 +22,19 @@
 
 namespace ringlet::bench {
 
+/// Where code and memory come to lie changes a time by as much (Mytkowicz and others, "Producing
+/// wrong data without doing anything obviously wrong!", 2009), and no repetition in one process
+/// shows it.
+inline constexpr double kAlike = 1.02;
+/// Whether two rows of the same work are equal. Of a row without an interval (of other engines, of
+/// older files, of few calls) that is not known, and its median decides: never.
+bool are_equal(const Measurement& a, const Measurement& b);
+
 /// The sizes of one strategy, in ascending order.
 struct Series {
   std::string label;                 ///< "ring", or "openmpi ring" beside other engines
   std::vector<Measurement> rows{};   ///< at least one
-  std::vector<Measurement> curve{};  ///< the quickest of the rows of each size
+  std::vector<Measurement> curve{};  ///< the quickest of those rows of each size that count
   std::optional<comm::CostFit> fit;  ///< nothing for a single size
   /// Of the strategy with that name; of one message for names that only other engines have.
   comm::PathCostOf path_cost = comm::cost_of_one_message;
@@ -28,6 +42,8 @@ struct Series {
   double predicted_seconds(double bytes) const;
   /// Whether it is `auto`.
   bool picks() const;
+  /// The row of the curve with this size; null where there is none.
+  const Measurement* at(std::int64_t bytes) const;
 };
 
 /// What a series that picks took, in times of the best strategy of each size over the same
@@ -38,13 +54,15 @@ struct Regret {
   std::int64_t worst_bytes = 0;
 };
 
-/// The sizes at which one series is the fastest.
+/// Sizes at which one series is the fastest, or equal to the fastest. They are as few stretches as
+/// cover all sizes that are not open; open ones may lie within.
 struct Stretch {
-  std::size_t series = 0;
+  std::size_t series = 0;         ///< of those that are equal the one with the least medians
   std::int64_t from = 0, to = 0;  ///< measured sizes, both included
   /// Size at which this curve crosses the one before, read off between the measured sizes. Nothing
-  /// for the first stretch.
+  /// for the first stretch, and where the curves do not cross there.
   std::optional<double> begins_at{};
+  std::vector<std::size_t> equals{};  ///< other series that are so at each of these sizes
 };
 
 struct Comparison {
@@ -54,8 +72,9 @@ struct Comparison {
   std::string type, op;
   bool in_place = true;
   std::vector<Series> series{};
-  std::vector<Stretch> fastest{};  ///< by the median; in ascending order
-  std::vector<Regret> regrets{};   ///< of the series that pick, where strategies stand beside them
+  std::vector<Stretch> fastest{};    ///< by the median; in ascending order
+  std::vector<std::int64_t> open{};  ///< sizes at which nothing says which is the fastest
+  std::vector<Regret> regrets{};  ///< of the series that pick, where strategies stand beside them
 };
 
 /// One for each number of ranks and machines, level, type, operation and in place or not, in the
@@ -66,13 +85,18 @@ std::vector<Comparison> compare(const std::vector<Measurement>& measurements);
 /// are then the sizes where the curves cross.
 std::vector<Stretch> fastest_by_models(const Comparison& comparison);
 
+/// "ring", or "ring and two-shot", "ring, doubling and two-shot" where they are equal.
+std::string names_of(const Stretch& stretch, const Comparison& comparison);
 /// Characters of the longest label, but at least those of the table's column.
 int label_width(const Comparison& comparison);
 /// "auto takes 1.03 times the best strategy's time in the median, at worst 1.41 times (8K)"
 std::string to_text(const Regret& regret, const Comparison& comparison);
+/// "open, as rows do not count: 16K, 1M"; of a comparison that has such sizes.
+std::string open_text(const Comparison& comparison);
 /// Lines for people: which is the fastest where, regrets, and the models.
 std::string to_text(const Comparison& comparison);
-/// "models", "fastest" and "regrets" of all comparisons.
+/// "models", "fastest" (with "equal", the strategies that are as fast) and "regrets" of all
+/// comparisons.
 nlohmann::json models_json(const std::vector<Comparison>& comparisons);
 nlohmann::json fastest_json(const std::vector<Comparison>& comparisons);
 nlohmann::json regrets_json(const std::vector<Comparison>& comparisons);

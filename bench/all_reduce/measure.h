@@ -10,6 +10,11 @@
 // The warm-up's calls go the same way, untimed. Results are compared with the exact ones outside of
 // the timed part: of every call up to 4 MiB, of the first and the last beyond.
 //
+// A row's calls are made in rounds, in turns with the other strategies of its size, and what other
+// work on the machine has spoilt does not count (judgement.h). It is measured again as long as
+// `budget_seconds` lasts: each size may spend its part, and leaves the next ones what it did not
+// need. The better measurement stays.
+//
 // Collectives are in place. Out of place, the input is copied to the result first, in the timed
 // part: what a caller that needs its input would have to do.
 #pragma once
@@ -20,6 +25,7 @@
 #include <vector>
 
 #include "base/stop_request.h"
+#include "bench/all_reduce/judgement.h"
 #include "bench/all_reduce/measurement.h"
 #include "comm/core/group.h"
 #include "kernels/reduce_op.h"
@@ -30,7 +36,7 @@
 namespace ringlet::bench {
 
 inline constexpr int kMostIterations = 1000;              ///< most calls, where they are chosen
-inline constexpr int kFewestIterations = 5;               ///< fewest calls, likewise
+inline constexpr int kFewestIterations = kFewestJudged;   ///< fewest calls, likewise
 inline constexpr double kSecondsOfASize = 0.2;            ///< time for which they are chosen
 inline constexpr std::int64_t kComparedAlways = 4 << 20;  ///< bytes, see above
 inline constexpr int kTracedCalls = 3;  ///< of each size and strategy, after those that are timed
@@ -45,7 +51,8 @@ struct AllReduceBenchOptions {
   int iterations = 0;  ///< timed calls; 0: as many as take kSecondsOfASize
   bool pin = true;     ///< a processor for each rank on the CPU, where there are enough (pinning.h)
   bool check = true;   ///< compare results with the exact ones
-  StopRequest stop_requested{};  ///< asked once a size and strategy
+  double budget_seconds = 0;     ///< for measuring again what does not count
+  StopRequest stop_requested{};  ///< asked after each round of a strategy
   /// Devices of this process's ranks, transport, time-out, and the table of `auto`.
   train::Execution execution{};
 
@@ -55,14 +62,17 @@ struct AllReduceBenchOptions {
 /// Whether the ranks, `ranks` over all processes, are pinned.
 bool pins_ranks(const AllReduceBenchOptions& options, int ranks);
 
-/// Gets each measurement as it is made, on rank 0's thread.
+/// About how long measure_all_reduce() takes with so many ranks, without measuring anything again.
+double expected_seconds(const AllReduceBenchOptions& options, int ranks);
+
+/// Gets each measurement once it stays, on rank 0's thread.
 using MeasurementListener = std::function<void(const Measurement& measurement)>;
 
-/// Measures all sizes in order and, at each, all strategies in order, so that those which are
-/// compared run close together in time. Every process gets all measurements; only rank 0 calls
-/// `listener`. Throws Stopped where `options.stop_requested` says so. With `trace`,
-/// kTracedCalls more calls of each are recorded there. The execution leaves nothing open:
-/// train::decided().
+/// Measures all sizes in order and, at each, all strategies in turns, so that those which are
+/// compared run at the same time. Rows come in the order of sizes and strategies. Every process
+/// gets all measurements; only rank 0 calls `listener`. Throws Stopped where
+/// `options.stop_requested` says so. With `trace`, kTracedCalls more calls of each are recorded
+/// there. The execution leaves nothing open: train::decided().
 std::vector<Measurement> measure_all_reduce(comm::Group& group, AllReduceBenchOptions options,
                                             const MeasurementListener& listener,
                                             train::TraceWriter* trace = nullptr);

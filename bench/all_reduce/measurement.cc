@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "base/files/atomic_file.h"
 #include "base/files/input_file.h"
@@ -29,12 +30,18 @@ bool Measurement::ranks_differ() const {
 void set_times(Measurement& measurement, std::vector<double> seconds) {
   std::sort(seconds.begin(), seconds.end());
   const std::size_t count = seconds.size();
-  const auto last = static_cast<double>(count - 1);
+  const auto microseconds_at = [&](double share) {
+    return 1e6 *
+           seconds[static_cast<std::size_t>(std::ceil(share * static_cast<double>(count - 1)))];
+  };
   const double middle = (seconds[(count - 1) / 2] + seconds[count / 2]) / 2;
   measurement.iterations = static_cast<std::int64_t>(count);
   measurement.median_us = 1e6 * middle;
   measurement.min_us = 1e6 * seconds.front();
-  measurement.p99_us = 1e6 * seconds[static_cast<std::size_t>(std::ceil(0.99 * last))];
+  measurement.mean_us =
+      1e6 * std::accumulate(seconds.begin(), seconds.end(), 0.0) / static_cast<double>(count);
+  measurement.p90_us = microseconds_at(0.9);
+  measurement.p99_us = microseconds_at(0.99);
 }
 
 nlohmann::json to_json(const Measurement& m) {
@@ -53,6 +60,13 @@ nlohmann::json to_json(const Measurement& m) {
                          {"median_us", m.median_us},
                          {"min_us", m.min_us},
                          {"p99_us", m.p99_us},
+                         {"mean_us", m.mean_us},
+                         {"p90_us", m.p90_us},
+                         {"low_us", m.low_us},
+                         {"high_us", m.high_us},
+                         {"rounds", m.rounds},
+                         {"counts", m.counts},
+                         {"why_not", m.why_not},
                          {"algbw_gbs", m.algbw_gbs()},
                          {"busbw_gbs", m.busbw_gbs()},
                          {"wrong", m.wrong}};
@@ -65,6 +79,20 @@ nlohmann::json to_json(const Measurement& m) {
 namespace {
 
 using nlohmann::json;
+
+/// What older files and other engines' have not.
+void read_certainty(const json& row, Measurement& m) {
+  m.mean_us = row.value("mean_us", 0.0);
+  m.p90_us = row.value("p90_us", 0.0);
+  m.low_us = row.value("low_us", 0.0);
+  m.high_us = row.value("high_us", 0.0);
+  // bench/peers/all_reduce has a list of rounds there.
+  if (row.contains("rounds") && row.at("rounds").is_number())
+    m.rounds = row.at("rounds").get<int>();
+  m.counts = row.value("counts", true);
+  constexpr std::size_t kLongest = 300;
+  m.why_not = on_one_line(row.value("why_not", std::string()), kLongest);
+}
 
 Measurement from_json(const json& row) {
   const auto word = [&row](const char* field) {  // for a terminal, a table and a page
@@ -92,6 +120,7 @@ Measurement from_json(const json& row) {
   m.checked = !row.at("wrong").is_null();
   if (m.checked) m.wrong = row.at("wrong").get<std::int64_t>();
   m.hashes = row.value("hashes", std::vector<std::string>());
+  read_certainty(row, m);
   return m;
 }
 
@@ -103,6 +132,8 @@ std::string complaint(const Measurement& m) {
   for (const double time : {m.median_us, m.min_us, m.p99_us}) {
     if (!(time > 0)) return "a time is not above 0";
   }
+  if (!(m.mean_us >= 0 && m.p90_us >= 0)) return "a time is below 0";
+  if (!(m.low_us >= 0 && m.low_us <= m.high_us)) return "'low_us' is not from 0 to 'high_us'";
   return "";
 }
 
@@ -163,14 +194,26 @@ std::vector<Measurement> read_measurements(const std::filesystem::path& file) {
 std::string to_csv(const std::vector<Measurement>& measurements) {
   std::string text =
       "engine,ranks_as,transport,strategy,ranks,bytes,count,type,op,in_place,iterations,median_us,"
-      "min_us,p99_us,algbw_gbs,busbw_gbs,wrong\n";
+      "min_us,p99_us,algbw_gbs,busbw_gbs,wrong,mean_us,p90_us,low_us,high_us,rounds,counts,"
+      "why_not\n";
   for (const Measurement& m : measurements) {
-    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{:.3f},{:.3f},{:.3f},{:.4f},{:.4f},{}\n",
-                        m.engine, m.ranks_as, m.transport, m.strategy, m.ranks, m.bytes, m.count,
-                        m.type, m.op, m.in_place, m.iterations, m.median_us, m.min_us, m.p99_us,
-                        m.algbw_gbs(), m.busbw_gbs(), m.checked ? std::to_string(m.wrong) : "");
+    text += fmt::format(
+        "{},{},{},{},{},{},{},{},{},{},{},{:.3f},{:.3f},{:.3f},{:.4f},{:.4f},{},{:.3f},{:.3f},"
+        "{:.3f},{:.3f},{},{},{}\n",
+        m.engine, m.ranks_as, m.transport, m.strategy, m.ranks, m.bytes, m.count, m.type, m.op,
+        m.in_place, m.iterations, m.median_us, m.min_us, m.p99_us, m.algbw_gbs(), m.busbw_gbs(),
+        m.checked ? std::to_string(m.wrong) : "", m.mean_us, m.p90_us, m.low_us, m.high_us,
+        m.rounds, m.counts, m.why_not.empty() ? "" : '"' + m.why_not + '"');
   }
   return text;
+}
+
+std::string not_counting(const std::vector<Measurement>& measurements) {
+  const auto bad = std::count_if(measurements.begin(), measurements.end(),
+                                 [](const Measurement& m) { return !m.counts; });
+  if (bad == 0) return "";
+  return fmt::format("the machine was busy: {} of {} rows {} not count", bad, measurements.size(),
+                     bad == 1 ? "does" : "do");
 }
 
 std::string table_heading(int width) {
@@ -187,9 +230,10 @@ std::string table_heading(int width) {
 std::string table_row(const Measurement& m, int width) {
   return fmt::format(
       "{:>10} {:>9} {:>4} {:>5}  {:<{}} {:>10.2f} {:>10.2f} {:>10.2f} {:>7.2f} {:>7.2f} {:>6} "
-      "{:>5}\n",
+      "{:>5}{}\n",
       m.bytes, m.count, m.type, m.op, m.strategy, width, m.median_us, m.min_us, m.p99_us,
-      m.algbw_gbs(), m.busbw_gbs(), m.checked ? std::to_string(m.wrong) : "n/a", m.iterations);
+      m.algbw_gbs(), m.busbw_gbs(), m.checked ? std::to_string(m.wrong) : "n/a", m.iterations,
+      m.counts ? "" : "  does not count: " + m.why_not);
 }
 
 }  // namespace ringlet::bench

@@ -33,6 +33,14 @@ struct Measurement {
   double median_us = 0;
   double min_us = 0;
   double p99_us = 0;
+  double mean_us = 0;  ///< 0: not known, of older files
+  double p90_us = 0;   ///< likewise
+  /// Where the median is with 95 % certainty, by the medians of the rounds (judgement.h); 0: not
+  /// known.
+  double low_us = 0, high_us = 0;
+  int rounds = 0;         ///< between which the other strategies had their turns; 0: not known
+  bool counts = true;     ///< false: it tells of something else than of the all-reduce
+  std::string why_not{};  ///< it does not count
   bool checked = true;
   std::int64_t wrong = 0;             ///< elements, over all ranks and compared iterations
   std::vector<std::string> hashes{};  ///< of each rank's last result
@@ -43,11 +51,12 @@ struct Measurement {
   /// p is.
   double busbw_gbs() const;
   bool ranks_differ() const;
+  bool has_interval() const { return low_us > 0; }
   /// Whether every rank got the exact result, as far as results were compared.
   bool right() const { return wrong == 0 && !ranks_differ(); }
 };
 
-/// Sets median, min and p99 from the seconds of each call; at least one.
+/// Sets median, min, mean, p90 and p99 from the seconds of each call; at least one.
 void set_times(Measurement& measurement, std::vector<double> seconds);
 
 nlohmann::json to_json(const Measurement& measurement);
@@ -55,10 +64,14 @@ nlohmann::json to_json(const Measurement& measurement);
 /// line). Throws FileError naming the file, and the row and field that are wrong.
 std::vector<Measurement> read_measurements(const std::filesystem::path& file);
 
+/// "the machine was busy: 31 of 120 rows do not count"; "" where all do.
+std::string not_counting(const std::vector<Measurement>& measurements);
+
 /// A heading and a line for each, as comma-separated values.
 std::string to_csv(const std::vector<Measurement>& measurements);
 
-/// The table's heading, and a row of it; each ends its line. `width`: of the strategy's column.
+/// The table's heading, and a row of it; each ends its line. A row that does not count says why at
+/// its end. `width`: of the strategy's column.
 inline constexpr int kStrategyWidth = 16;
 std::string table_heading(int width = kStrategyWidth);
 std::string table_row(const Measurement& measurement, int width = kStrategyWidth);

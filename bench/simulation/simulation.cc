@@ -30,10 +30,10 @@ Simulated simulate(const comm::Strategy& strategy, const Layout& layout, std::in
   return row;
 }
 
-/// Whether `measured` is of the row's all-reduce.
+/// Whether `measured` is of the row's all-reduce, and counts.
 bool is_of(const Simulated& row, const Measurement& measured) {
   const Measurement usual;
-  return measured.strategy == row.strategy && measured.ranks == row.layout.ranks() &&
+  return measured.counts && measured.strategy == row.strategy && measured.ranks == row.layout.ranks() &&
          measured.machines == row.layout.machines && measured.bytes == row.bytes &&
          measured.engine == usual.engine && measured.level == usual.level &&
          measured.type == usual.type && measured.op == usual.op && measured.in_place;

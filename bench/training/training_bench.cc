@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 
+#include "base/processors.h"
 #include "base/stop_request.h"
 #include "nn/ops/softmax_cross_entropy.h"
 #include "train/trainer.h"
@@ -66,6 +67,12 @@ StepSeconds step_seconds(std::span<const train::StepReport> steps) {
   return {mean, known[known.size() / 2], known.front()};
 }
 
+std::string why_not(std::span<const Interference> ranks, bool in_turns) {
+  Interference worst = worst_of(ranks);
+  if (in_turns) worst.waited = 0;
+  return in_words(worst, "a replica's");
+}
+
 TrainingSpeed measure_training(const train::RunSetup& setup, std::int64_t warm_up,
                                std::int64_t steps, DeviceNotes* notes) {
   TrainingSpeed speed;
@@ -73,9 +80,11 @@ TrainingSpeed measure_training(const train::RunSetup& setup, std::int64_t warm_u
   Steps steps_done;
   train::RunListener* const listener = &steps_done;
   std::atomic<bool> stopped{false};
-  comm::LocalGroup group = train::threads_of(setup.options.execution);
+  const train::Execution& execution = setup.options.execution;
+  std::vector<Interference> seen(execution.devices.size());  // by each rank
+  comm::LocalGroup group = train::threads_of(execution);
   train::name_ranks(group, setup);
-  train::run_ranks(group, setup.options.execution, [&](Device& device, const train::Ranks& ranks) {
+  train::run_ranks(group, execution, [&](Device& device, const train::Ranks& ranks) {
     const bool first = ranks.world.rank() == 0;
     if (first && notes != nullptr) device.compute().set_notes(&notes->lines);
     train::TrainLoop loop(setup, device, ranks,
@@ -85,13 +94,16 @@ TrainingSpeed measure_training(const train::RunSetup& setup, std::int64_t warm_u
     if (seconds < 0 || !run_steps(loop, warm_up - 1)) return stopped.store(true);
     loop.settle();
     const train::PhaseSeconds before = loop.phases();
+    const InterferenceWatch watch;
     if (!run_steps(loop, steps)) return stopped.store(true);
     loop.settle();
+    seen[static_cast<std::size_t>(ranks.world.rank())] = watch.seen();
     if (first) {
       speed.phases = divided(loop.phases().since(before), static_cast<double>(steps));
     }
   });
   if (stopped) throw Stopped();
+  speed.why_not = why_not(seen, std::ssize(seen) * execution.threads > usable_processors());
   const std::span<const train::StepReport> measured =
       std::span(steps_done.reports).last(static_cast<std::size_t>(steps));
   speed.step = step_seconds(measured);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/interference.h"
 #include "train/reports/reports.h"
 #include "train/setup/run_setup.h"
 
@@ -29,7 +30,15 @@ struct TrainingSpeed {
   double samples_per_second = 0;  ///< all samples over all of the time
   double nominal_flops = 0;       ///< of a step over all ranks: every output of every layer
   double computed_flops = 0;      ///< of a step over all ranks: what the fused kernels compute
+  /// Why the figures do not count: what other work did to the worst of the ranks' threads
+  /// meanwhile. Empty: they do.
+  std::string why_not{};
 };
+
+/// Why steps do not count in which the ranks' threads saw this; "" if they do. A step has all that
+/// was waited in it, so a share of the time that is much (base/interference.h) is that share of the
+/// figures. `in_turns`: the threads outnumber the processors, and keep each other waiting.
+std::string why_not(std::span<const Interference> ranks, bool in_turns);
 
 /// What rank 0's device did beside its steps. Asking costs the first steps a little, those that are
 /// measured nothing.

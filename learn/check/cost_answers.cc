@@ -22,7 +22,7 @@ using Times = std::map<double, double>;
 Times times_of(const nlohmann::json& measured, const std::string& strategy) {
   Times times;
   for (const auto& row : measured.at("rows")) {
-    if (row.at("strategy") == strategy && row.at("ranks") == 2) {
+    if (row.at("strategy") == strategy && row.at("ranks") == 2 && row.value("counts", true)) {
       times[row.at("bytes")] = 1e-6 * row.at("median_us").get<double>();
     }
   }

@@ -85,6 +85,41 @@ TEST(AllReduceAnswer, DoesNotListWhatChangesFromSizeToSize) {
   EXPECT_EQ(answer(rows), "naive from 256 KiB");
 }
 
+/// With intervals of a tenth up and down.
+Rows sure(Rows rows) {
+  for (bench::Measurement& row : rows) {
+    row.low_us = 0.9 * row.median_us;
+    row.high_us = 1.1 * row.median_us;
+  }
+  return rows;
+}
+
+TEST(AllReduceAnswer, NamesTogetherWhatIsEqual) {
+  Rows rows;
+  add(rows, "ring", {2, 4, 8, 16});
+  add(rows, "tree", {2.1, 4.2, 8.4, 16.8});
+  add(rows, "naive", {1.9, 9, 9, 99});
+  EXPECT_EQ(answer(sure(rows)), "ring and tree at every size");
+  rows.erase(rows.begin(), rows.begin() + 4);
+  EXPECT_EQ(answer(sure(rows)), "tree at every size");
+}
+
+TEST(AllReduceAnswer, PassesOverWhatDoesNotCount) {
+  Rows rows;
+  add(rows, "ring", {2, 4, 8});
+  add(rows, "tree", {9, 9, 9});
+  rows = sure(rows);
+  for (const std::size_t bad : {1, 4}) {  // at 4K
+    rows[bad].counts = false;
+    rows[bad].median_us = 9000;
+  }
+  EXPECT_EQ(answer(rows), "ring at every size");
+  for (bench::Measurement& row : rows) row.counts = false;
+  EXPECT_EQ(answer(rows), "the machine was busy, and nothing that was measured tells a winner");
+  rows.resize(3);
+  EXPECT_EQ(answer(rows), "the machine was busy, and nothing that was measured tells a winner");
+}
+
 TEST(AllReduceGroups, OnlyTheBestAndTheRingStandOut) {
   Rows rows;
   add(rows, "naive", {1, 0, 0});  // quick where it was measured

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/stop_request.h"
 #include "bench/all_reduce/measure.h"
 #include "bench/all_reduce/pinning.h"
 #include "comm/all_reduce/ring.h"
@@ -147,6 +148,49 @@ TEST(MeasureAllReduce, ChoosesHowOften) {
   const auto rows = measure_all_reduce(options, [](const Measurement&) {});
   EXPECT_GE(rows.front().iterations, kFewestIterations);
   EXPECT_LE(rows.front().iterations, kMostIterations);
+}
+
+/// Measures a ring whose first measurement has rounds of 20 and 60 ms in turns, and all later calls
+/// 20 ms.
+Measurement measure_restless(double budget_seconds, int& calls_of_rank_0) {
+  AllReduceBenchOptions options = quick_options(2);
+  options.sizes = {4096};
+  options.iterations = kRounds;
+  options.budget_seconds = budget_seconds;
+  std::array<std::atomic<int>, 2> calls{};
+  const auto rows = measure_with(options, [&](int rank, View) {
+    const int call = calls[static_cast<std::size_t>(rank)]++;
+    const int of_first = options.warm_up + kRounds + kRounds - 1;  // a call of each is not timed
+    const bool slow = call < of_first && (call / 2) % 2 == 1;
+    std::this_thread::sleep_for(std::chrono::milliseconds(slow ? 60 : 20));
+  });
+  calls_of_rank_0 = calls[0];
+  return rows.front();
+}
+
+TEST(MeasureAllReduce, MeasuresAgainWhatDoesNotCountAsLongAsTheBudgetLasts) {
+  int calls = 0;
+  const Measurement bad = measure_restless(0, calls);
+  EXPECT_EQ(calls, 1 + kRounds + kRounds - 1);
+  EXPECT_FALSE(bad.counts);
+  EXPECT_NE(bad.why_not.find("its rounds took from "), std::string::npos) << bad.why_not;
+  EXPECT_EQ(bad.rounds, kRounds);
+  EXPECT_EQ(bad.iterations, kRounds);
+  const Measurement again = measure_restless(60, calls);
+  EXPECT_GE(calls, 2 * (1 + kRounds + kRounds - 1));
+  EXPECT_TRUE(again.counts) << again.why_not;
+  EXPECT_TRUE(again.right());
+  EXPECT_LT(again.high_us, 40e3);
+}
+
+TEST(MeasureAllReduce, EndsBetweenTwoRoundsWhereItIsAskedToStop) {
+  AllReduceBenchOptions options = quick_options(2);
+  options.iterations = 1000;
+  std::atomic<int> asked{0};
+  options.stop_requested = [&] { return ++asked > 2; };
+  int rows = 0;
+  EXPECT_THROW(measure_all_reduce(options, [&](const Measurement&) { ++rows; }), Stopped);
+  EXPECT_EQ(rows, 0);
 }
 
 TEST(MeasureAllReduce, KeepsTheInputOutOfPlace) {

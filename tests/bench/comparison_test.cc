@@ -83,6 +83,9 @@ TEST(Measurements, ThatCannotBeReadAreNamed) {
   row["strategy"] = "ring";
   row["median_us"] = 0;
   refuses(row.dump(), "row 1: a time is not above 0");
+  row["median_us"] = 3;
+  row["low_us"] = 5;
+  refuses(row.dump(), "row 1: 'low_us' is not from 0 to 'high_us'");
   refuses("", "no rows");
   refuses("{\"rows\":[]}", "no rows");
   refuses("{\"rows\":[1", "row 1 is no object");
@@ -92,9 +95,64 @@ TEST(Measurements, ThatCannotBeReadAreNamed) {
 TEST(Measurements, FillALineOfCsvEach) {
   EXPECT_EQ(to_csv({row_of("ring", 4096, 2)}),
             "engine,ranks_as,transport,strategy,ranks,bytes,count,type,op,in_place,iterations,"
-            "median_us,min_us,p99_us,algbw_gbs,busbw_gbs,wrong\n"
+            "median_us,min_us,p99_us,algbw_gbs,busbw_gbs,wrong,mean_us,p90_us,low_us,high_us,"
+            "rounds,counts,why_not\n"
             "ringlet,threads,local,ring,2,4096,1024,f32,sum,true,10,2.000,2.000,2.000,2.0480,"
-            "2.0480,0\n");
+            "2.0480,0,0.000,0.000,0.000,0.000,0,true,\n");
+}
+
+/// With an interval.
+Measurement sure_row(const std::string& strategy, std::int64_t bytes, double low, double median,
+                     double high) {
+  Measurement row = row_of(strategy, bytes, median);
+  row.low_us = low;
+  row.high_us = high;
+  row.rounds = 11;
+  return row;
+}
+
+/// That does not count, with the time of its quickest call.
+Measurement bad_row(const std::string& strategy, std::int64_t bytes, double least, double median) {
+  Measurement row = sure_row(strategy, bytes, least, median, median);
+  row.min_us = least;
+  row.counts = false;
+  row.why_not = "its rounds took from 1 to 8000 us, p99 is 900 times the quickest call";
+  return row;
+}
+
+TEST(Measurements, SayWhetherTheyCountAndWhyNot) {
+  const TemporaryDirectory folder;
+  const Measurement bad = bad_row("ring", 4096, 2, 8000);
+  write_file(folder / "rows.json", to_json(bad).dump() + "\n");
+  const Measurement read = read_measurements(folder / "rows.json").front();
+  EXPECT_FALSE(read.counts);
+  EXPECT_EQ(read.why_not, bad.why_not);
+  EXPECT_EQ(read.low_us, 2);
+  EXPECT_EQ(read.high_us, 8000);
+  EXPECT_EQ(read.rounds, 11);
+  EXPECT_NE(to_csv({bad}).find(",2.000,8000.000,11,false,\"" + bad.why_not + "\"\n"),
+            std::string::npos)
+      << to_csv({bad});
+  EXPECT_NE(table_row(bad).find("  does not count: " + bad.why_not + "\n"), std::string::npos);
+  EXPECT_EQ(not_counting({row_of("ring", 4, 1)}), "");
+  EXPECT_EQ(not_counting({row_of("ring", 4, 1), bad}),
+            "the machine was busy: 1 of 2 rows does not count");
+  EXPECT_EQ(not_counting({bad, row_of("ring", 4, 1), bad}),
+            "the machine was busy: 2 of 3 rows do not count");
+}
+
+TEST(Measurements, OfOlderFilesCount) {
+  const TemporaryDirectory folder;
+  nlohmann::json row = to_json(row_of("ring", 4096, 3));
+  for (const char* later : {"mean_us", "p90_us", "low_us", "high_us", "counts", "why_not"}) {
+    row.erase(later);
+  }
+  row["rounds"] = {{{"median_us", 3}, {"cores", "near"}}};  // as bench/peers/all_reduce has them
+  write_file(folder / "rows.json", row.dump() + "\n");
+  const Measurement read = read_measurements(folder / "rows.json").front();
+  EXPECT_TRUE(read.counts);
+  EXPECT_FALSE(read.has_interval());
+  EXPECT_EQ(read.rounds, 0);
 }
 
 TEST(Comparisons, SayWhichIsFastestFromWhichSizeOn) {
@@ -116,6 +174,90 @@ TEST(Comparisons, SayWhichIsFastestFromWhichSizeOn) {
   EXPECT_NE(to_text(comparison).find("1K to 4K doubling; 16K ring (from about 8K)"),
             std::string::npos)
       << to_text(comparison);
+}
+
+TEST(Equality, IsThatIntervalsOverlapOrMediansAreAlike) {
+  const Measurement row = sure_row("ring", 4096, 9, 10, 11);
+  EXPECT_TRUE(are_equal(row, sure_row("tree", 4096, 11, 12, 13)));
+  EXPECT_FALSE(are_equal(row, sure_row("tree", 4096, 11.1, 12, 13)));
+  EXPECT_FALSE(are_equal(row, sure_row("tree", 4096, 7, 8, 8.9)));
+  EXPECT_TRUE(
+      are_equal(sure_row("ring", 4096, 10, 10, 10), sure_row("tree", 4096, 10.2, 10.2, 10.2)));
+  EXPECT_FALSE(
+      are_equal(sure_row("ring", 4096, 10, 10, 10), sure_row("tree", 4096, 10.3, 10.3, 10.3)));
+  EXPECT_FALSE(are_equal(row, row_of("tree", 4096, 10)));  // not known
+}
+
+TEST(Comparisons, NameStrategiesTogetherThatAreEqual) {
+  const std::vector<Measurement> rows{
+      sure_row("doubling", 1024, 0.9, 1, 1.1), sure_row("ring", 1024, 1.05, 1.2, 1.3),
+      sure_row("tree", 1024, 3, 3, 3),         sure_row("doubling", 4096, 4, 4, 4),
+      sure_row("ring", 4096, 3.9, 3.95, 4.2),  sure_row("tree", 4096, 3.9, 4.1, 4.5),
+      sure_row("doubling", 16384, 16, 16, 16), sure_row("ring", 16384, 8, 8, 8),
+      sure_row("tree", 16384, 20, 20, 20),     sure_row("doubling", 65536, 64, 64, 64),
+      sure_row("ring", 65536, 12, 12, 12),     sure_row("tree", 65536, 11.9, 12.1, 14)};
+  const std::vector<Comparison> comparisons = compare(rows);
+  const Comparison& comparison = comparisons.front();
+  // The ring is equal or faster everywhere; nothing else is.
+  ASSERT_EQ(comparison.fastest.size(), 1U);
+  EXPECT_EQ(names_of(comparison.fastest[0], comparison), "ring");
+  const auto first_two = compare({rows.begin(), rows.begin() + 6});
+  EXPECT_EQ(to_text(first_two.front()).find("fastest: 1K to 4K doubling and ring\n"), 0U)
+      << to_text(first_two.front());
+  const nlohmann::json json = fastest_json(first_two);
+  ASSERT_EQ(json.size(), 1U);
+  EXPECT_EQ(json[0].at("strategy"), "doubling");
+  ASSERT_EQ(json[0].at("equal").size(), 1U);
+  EXPECT_EQ(json[0].at("equal")[0].at("strategy"), "ring");
+  EXPECT_EQ(fastest_json(comparisons)[0].at("equal").size(), 0U);
+}
+
+TEST(Comparisons, LeaveOutRowsThatDoNotCount) {
+  std::vector<Measurement> rows;
+  for (std::int64_t bytes = 1024; bytes <= 1 << 20; bytes *= 4) {
+    const double median = 6 + static_cast<double>(bytes) * 1e-4;
+    rows.push_back(sure_row("ring", bytes, median, median, median));
+    rows.push_back(sure_row("auto", bytes, median, median, median));
+    rows.push_back(sure_row("naive", bytes, 9 * median, 9 * median, 9 * median));
+  }
+  rows[6] = bad_row("ring", 16384, 7, 7996);
+  rows[7] = bad_row("auto", 16384, 5, 90000);
+  const std::vector<Comparison> comparisons = compare(rows);
+  const Comparison& comparison = comparisons.front();
+  const Series& ring = comparison.series.front();
+  EXPECT_EQ(ring.rows.size(), 6U);
+  EXPECT_EQ(ring.curve.size(), 5U);
+  EXPECT_EQ(ring.at(16384), nullptr);
+  ASSERT_TRUE(ring.fit);
+  EXPECT_LT(ring.fit->worst_error, 1e-6);
+  ASSERT_EQ(comparison.regrets.size(), 1U);
+  EXPECT_DOUBLE_EQ(comparison.regrets[0].worst, 1);  // not 90000 us beside naive's
+  // At 16K the ring might be the fastest, as its quickest call was: naive is not.
+  EXPECT_EQ(comparison.open, std::vector<std::int64_t>{16384});
+  ASSERT_EQ(comparison.fastest.size(), 1U);
+  EXPECT_EQ(comparison.fastest[0].to, 1 << 20);
+  EXPECT_EQ(to_text(comparison).find("fastest: 1K to 1M ring\nopen, as rows do not count: 16K\n"),
+            0U)
+      << to_text(comparison);
+}
+
+TEST(Comparisons, KnowTheFastestWhereARowThatDoesNotCountIsSlowerInAnyCase) {
+  const Comparison comparison =
+      compare({sure_row("ring", 4096, 5, 5, 5.5), bad_row("naive", 4096, 5.6, 8000)}).front();
+  EXPECT_TRUE(comparison.open.empty());
+  ASSERT_EQ(comparison.fastest.size(), 1U);
+  const Comparison open =
+      compare({sure_row("ring", 4096, 5, 5, 5.5), bad_row("naive", 4096, 5.4, 8000)}).front();
+  EXPECT_TRUE(open.fastest.empty());
+}
+
+TEST(Comparisons, HaveNothingToSayWhereNoRowCounts) {
+  const std::vector<Comparison> comparisons =
+      compare({bad_row("ring", 1024, 5, 8000), bad_row("ring", 4096, 5, 8000)});
+  EXPECT_TRUE(comparisons.front().fastest.empty());
+  EXPECT_FALSE(comparisons.front().series.front().fit);
+  EXPECT_EQ(to_text(comparisons.front()), "open, as rows do not count: 1K, 4K\n");
+  EXPECT_TRUE(models_json(comparisons).empty());
 }
 
 TEST(Comparisons, SayHowFarAutoIsFromTheFastest) {

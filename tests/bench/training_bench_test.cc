@@ -60,5 +60,13 @@ TEST(TrainingSpeed, HasAllTimeInItsSamplesASecond) {
   EXPECT_GT(speed.step.fastest, 0);
 }
 
+TEST(WhyNotOfSteps, IsWhatTheWorstReplicaWaited) {
+  const Interference ranks[] = {{.seconds = 10, .waited = 0.9, .switches = 90},
+                                {.seconds = 10, .waited = 2.1, .switches = 300}};
+  EXPECT_EQ(why_not(ranks, false), "other work had a replica's processor for 21 % of the time");
+  EXPECT_EQ(why_not(ranks, true), "");  // they wait for each other
+  EXPECT_EQ(why_not(std::span(ranks).first(1), false), "");
+}
+
 }  // namespace
 }  // namespace ringlet::bench

@@ -84,7 +84,12 @@ TEST(AllReduceBench, WritesItsFiguresModelsAndMachineAsJson) {
   EXPECT_EQ(row.at("iterations"), 3);
   EXPECT_EQ(row.at("wrong"), 0);
   EXPECT_EQ(row.at("hashes").size(), 2u);
-  for (const char* field : {"median_us", "min_us", "p99_us", "algbw_gbs", "busbw_gbs"}) {
+  EXPECT_EQ(json.at("busy"), "");
+  EXPECT_EQ(json.at("counting_rows"), json.at("rows").size());
+  EXPECT_EQ(row.at("counts"), true);
+  EXPECT_EQ(row.at("low_us"), 0);  // of three calls
+  for (const char* field :
+       {"median_us", "min_us", "p99_us", "mean_us", "p90_us", "algbw_gbs", "busbw_gbs"}) {
     EXPECT_GT(row.at(field).get<double>(), 0) << field;
   }
   const nlohmann::json& machine = json.at("machine");
@@ -213,6 +218,23 @@ TEST(AllReduceBench, SaysWhereItsProcessesCannotLeaveTheirFigures) {
   EXPECT_EQ(outcome.out, "");
 }
 
+TEST(AllReduceBench, SaysBeforehandHowLongItMayTake) {
+  const Outcome judged = ringlet({"bench", "all-reduce", "-b", "4K", "-e", "4K", "-n", "6", "-w",
+                                  "1", "--strategies", "ring,naive", "--budget", "500ms"});
+  ASSERT_TRUE(succeeds(judged));
+  EXPECT_TRUE(
+      judged.out.starts_with("2 rows: about 1 s, and up to 0.5 s more to measure again what "
+                             "other work disturbs (--budget)\n"))
+      << judged.out;
+  const Outcome few =
+      ringlet(quick_bench({"--strategies", "ring", "--processes", "--ranks", "2,3"}));
+  ASSERT_TRUE(succeeds(few));
+  EXPECT_TRUE(
+      few.out.starts_with("4 rows: about 1 s, of so few calls that nothing tells whether "
+                          "other work disturbs them (--iterations 6 does)\n"))
+      << few.out;
+}
+
 TEST(AllReduceBench, TakesTheNameOfTheTimeOutThatMessagesGive) {
   for (const char* flag : {"--timeout", "--comm-timeout"}) {
     EXPECT_TRUE(succeeds(ringlet(quick_bench({flag, "30", "--strategies", "ring"})))) << flag;
@@ -246,6 +268,8 @@ TEST(AllReduceBench, RefusesWhatCannotBeInOneLine) {
       {{"-d", "f64"}, {"--type", "'f64'"}},
       {{"-o", "prod"}, {"--op", "'prod'"}},
       {{"-n", "0"}, {"--iterations", "'0'"}},
+      {{"--budget", "0"}, {"--budget", "'0' is no time such as 60s or 500ms, above 0"}},
+      {{"--budget", "0s"}, {"--budget", "'0s' is no time such as 60s"}},
       {{"--devices", "cpu,cpu,cpu"}, {"--devices names 3 devices for 2 ranks", "--ranks 3"}},
   };
   for (const auto& line : lines) {
@@ -407,6 +431,48 @@ TEST_F(AllReduceReport, EndsWithOneWhereRowsAreWrong) {
   EXPECT_EQ(outcome.code, 1);
   EXPECT_TRUE(holds(outcome.err, {"1 of 4 rows have wrong results", "7 wrong elements"}));
   EXPECT_TRUE(holds(read_file(page()), {"1 of 4 rows have wrong results"}));
+}
+
+/// Rows of a machine that was busy: those of "linear <b>" do not count.
+std::string busy_rows() {
+  std::string lines, rows = peers_rows();
+  for (std::size_t begin = 0; begin < rows.size();) {
+    const std::size_t end = rows.find('\n', begin);
+    auto row = parse_json(rows.substr(begin, end - begin));
+    if (row.at("strategy") != "ring") {
+      row.update(
+          {{"counts", false}, {"why_not", "its rounds took from 4 to 9 us"}, {"min_us", 2e6}});
+    }
+    lines += row.dump() + "\n";
+    begin = end + 1;
+  }
+  return lines;
+}
+
+TEST_F(AllReduceReport, SaysFirstOfAllThatRowsDoNotCount) {
+  write_file(peers(), busy_rows());
+  const Outcome outcome =
+      ringlet({"bench", "all-reduce", "--no-measure", "--with", peers(), "--report", page()});
+  ASSERT_TRUE(succeeds(outcome));
+  EXPECT_TRUE(holds(outcome.out, {"the machine was busy: 2 of 4 rows do not count\n",
+                                  "  does not count: its rounds took from 4 to 9 us\n",
+                                  "\nfastest: 4K to 16K ring\n"}));
+  EXPECT_EQ(outcome.out.find("\nlinear"), std::string::npos) << "it has a model";
+  const std::string html = read_file(page());
+  const std::size_t warning = html.find("The machine was busy: 2 of 4 rows do not count.");
+  ASSERT_NE(warning, html.npos);
+  EXPECT_LT(warning, html.find("<h1"));
+  EXPECT_TRUE(holds(
+      html, {" hollow\"><circle", "<td>no: its rounds took from 4 to 9 us</td>", "<td>yes</td>"}));
+}
+
+TEST_F(AllReduceReport, HasAnExitCodeForRowsThatDoNotCountWhereItIsStrict) {
+  write_file(peers(), busy_rows());
+  const Arguments shown{"bench", "all-reduce", "--no-measure", "--with", peers()};
+  EXPECT_EQ(ringlet(shown).code, 0);
+  EXPECT_EQ(ringlet(shown + Arguments{"--strict"}).code, 4);
+  write_file(peers(), peers_rows());
+  EXPECT_EQ(ringlet(shown + Arguments{"--strict"}).code, 0);
 }
 
 TEST(AllReduceBench, FindsOutThatAFileCannotBeWrittenBeforeItMeasures) {

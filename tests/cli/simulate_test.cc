@@ -80,8 +80,11 @@ TEST(Simulate, TakesItsCostsFromThisMachinesTable) {
   const ProgramOptions options{.environment = {{"XDG_CACHE_HOME", cache.path().string()}}};
   EXPECT_TRUE(fails_with(2, simulate({}, options),
                          {"nothing says what messages cost", "--alpha", "--from", "ringlet tune"}));
-  Program tune({"tune", "--ranks", "2", "--begin", "4K", "--end", "16K"}, options);
-  ASSERT_EQ(tune.wait(180).code, 0);  // it measures for so long on a busy machine
+  Program tune({"tune", "--ranks", "2", "--begin", "4K", "--end", "16K", "--budget", "5s"},
+               options);
+  const Outcome tuned = tune.wait(180);  // it measures for so long on a busy machine
+  ASSERT_EQ(tuned.code, 0);
+  if (tuned.out.find("nothing is kept") != std::string::npos) GTEST_SKIP() << tuned.out;
   const Outcome outcome = simulate({"--ranks", "4"}, options);
   ASSERT_TRUE(succeeds(outcome));
   EXPECT_TRUE(holds(outcome.out, {"costs as fitted to ", "all-reduce.", "\nfastest: "}));

@@ -14,12 +14,22 @@ std::filesystem::path only_file_in(const std::filesystem::path& folder) {
   return std::filesystem::directory_iterator(folder)->path();
 }
 
+/// On a machine that was too busy for any row to count, which it has to say.
+bool kept_nothing(const Outcome& tuned) {
+  if (tuned.out.find("nothing is kept; tune again") == std::string::npos) return false;
+  EXPECT_TRUE(holds(tuned.out, {"the machine was busy: ", ", and none of these is kept\n"}));
+  return true;
+}
+
 TEST(Tune, KeepsATableThatAutoPicksFrom) {
   const TemporaryDirectory cache;
   const ProgramOptions options{.environment = {{"XDG_CACHE_HOME", cache.path().string()}}};
-  Program tune({"tune", "--ranks", "2", "--begin", "4K", "--end", "16K"}, options);
+  Program tune({"tune", "--ranks", "2", "--begin", "4K", "--end", "16K", "--budget", "5s"},
+               options);
   const Outcome tuned = tune.wait(180);   // it measures for so long on a busy machine
   ASSERT_EQ(tuned.code, 0) << tuned.err;  // it may warn of a busy machine
+  EXPECT_TRUE(holds(tuned.out, {" s, and up to 5 s more to measure again"}));
+  if (kept_nothing(tuned)) GTEST_SKIP() << tuned.out;
   const auto file = only_file_in(cache / "ringlet");
   EXPECT_TRUE(holds(tuned.out, {"2 ranks: ", "kept in " + file.string()}));
 
@@ -49,7 +59,10 @@ TEST(Tune, WithoutALauncherSaysWhatToDo) {
 TEST(Tune, ABrokenTableIsNamed) {
   const TemporaryDirectory cache;
   const ProgramOptions options{.environment = {{"XDG_CACHE_HOME", cache.path().string()}}};
-  ASSERT_EQ(ringlet({"tune", "--ranks", "2", "--begin", "4K", "--end", "4K"}, options).code, 0);
+  const Outcome tuned =
+      ringlet({"tune", "--ranks", "2", "--begin", "4K", "--end", "4K", "--budget", "5s"}, options);
+  ASSERT_EQ(tuned.code, 0);
+  if (kept_nothing(tuned)) GTEST_SKIP() << tuned.out;
   const auto file = only_file_in(cache / "ringlet");
   write_file(file, "{}");
   EXPECT_TRUE(fails_with(1, ringlet(quick_train({"--replicas", "2", "--sync", "auto"}), options),

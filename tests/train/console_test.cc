@@ -102,6 +102,33 @@ TEST(Console, ShowsTheTableOnceWherePlainLinesStandBetweenItsRows) {
   }
 }
 
+TEST(Console, SaysAtTheEndWhatOtherWorkDisturbed) {
+  const TemporaryDirectory folder;
+  for (const double waited : {0.0, 1.2}) {  // of six seconds in three epochs
+    std::FILE* file = std::fopen((folder / "console").c_str(), "w");
+    ASSERT_NE(file, nullptr);
+    {
+      Console console(file, false, 1e9);
+      EpochReport report;
+      report.interference = {.seconds = 2, .waited = waited};
+      for (report.epoch = 1; report.epoch <= 3; ++report.epoch) {
+        console.epoch_done(report);
+        report.interference.waited = waited / 4;
+      }
+      console.finish();
+    }
+    std::fclose(file);
+    const std::string text = read_file(folder / "console");
+    EXPECT_EQ(
+        count_of("busy      other work had replica 0's processor for 30 % of the time: seconds, "
+                 "samples/s and what is in sync are a busy machine's\n",
+                 text),
+        waited > 1 ? 1u : 0u)
+        << text;
+    EXPECT_EQ(count_of("busy", text), waited > 1 ? 1u : 0u) << text;
+  }
+}
+
 /// What is shown of four steps, of a run that has so many.
 std::string shown_of(const TrainOptions& options, std::int64_t steps) {
   const TemporaryDirectory folder;

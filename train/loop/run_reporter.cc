@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
+#include "base/processors.h"
 #include "base/unsigned_nan.h"
 #include "train/loop/centres_in_words.h"
 #include "train/setup/run_length.h"
@@ -59,6 +61,11 @@ std::string why_no_graph(const RunSetup& setup, const comm::Transport& world) {
   return world.why_no_captures();
 }
 
+/// Threads that a rank keeps busy: its own, those that read samples, and that of its sums.
+int threads_of_rank(const Execution& execution) {
+  return execution.threads + std::max(execution.workers, 0) + (execution.overlap ? 1 : 0);
+}
+
 }  // namespace
 
 RunReporter::RunReporter(const RunSetup& setup, std::span<RunListener* const> listeners)
@@ -97,6 +104,8 @@ void RunReporter::started(const Ranks& ranks, const nn::Parameters& parameters,
     report.centres = centres;
     report.low_scale = low_scale_in_words(recipe.scale, setup_.replica.input.outputs);
   }
+  const Execution& execution = setup_.options.execution;
+  in_turns_ = world.world().machine_size * threads_of_rank(execution) > usable_processors();
   report.ranks = setup_.replicas;
   if (setup_.stages) {
     report.ranks *= setup_.stages->count();
@@ -114,7 +123,10 @@ void RunReporter::graph_refused(const std::string& why) {
 }
 
 void RunReporter::step_begins(std::int64_t samples, bool alone) {
-  if (trained_samples_ == 0) epoch_watch_ = Stopwatch();
+  if (trained_samples_ == 0) {
+    epoch_watch_ = Stopwatch();
+    if (!listeners_.empty()) epoch_interference_.emplace();
+  }
   if (alone) report_watch_ = Stopwatch();
   trained_samples_ += samples;
 }
@@ -145,6 +157,8 @@ void RunReporter::step_done(std::int64_t step, const StepSums& sums, double lr,
 EndedEpoch RunReporter::end_epoch(const PhaseSeconds& phases) {
   const EndedEpoch ended{epoch_watch_.seconds(), trained_samples_, phases.since(phases_at_epoch_)};
   phases_at_epoch_ = phases;
+  if (epoch_interference_ && trained_samples_ > 0) interference_ = epoch_interference_->seen();
+  if (in_turns_) interference_.waited = 0;
   trained_samples_ = 0;
   return ended;
 }
@@ -171,6 +185,7 @@ void RunReporter::epoch_done(const Progress& progress, const EndedEpoch& ended,
       report.stages->predicted_step_seconds = setup_.stages->forecast.step.seconds;
     }
   }
+  report.interference = std::exchange(interference_, {});
   stage_seconds_.clear();
   step_seconds_.clear();
   for (RunListener* listener : listeners_) listener->epoch_done(report);

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "base/interference.h"
 #include "base/stopwatch.h"
 #include "comm/communicator.h"
 #include "nn/parameters.h"
@@ -46,10 +48,14 @@ class RunReporter {
   std::vector<RunListener*> listeners_;
   bool wants_grad_norm_;
   PhaseSeconds phases_at_epoch_;
-  double data_at_report_ = 0;                // seconds that had been waited for data then
-  Stopwatch report_watch_;                   // since the last report of a step
-  Stopwatch epoch_watch_;                    // since the first step of the epoch in this process
-  std::int64_t trained_samples_ = 0;         // since then
+  double data_at_report_ = 0;  // seconds that had been waited for data then
+  Stopwatch report_watch_;     // since the last report of a step
+  /// Since the same step, where somebody listens.
+  std::optional<InterferenceWatch> epoch_interference_;
+  Interference interference_;         // of the epoch that ended last
+  bool in_turns_ = false;             // the ranks' threads outnumber this machine's processors
+  Stopwatch epoch_watch_;             // since the first step of the epoch in this process
+  std::int64_t trained_samples_ = 0;  // since then
   std::vector<StageSeconds> stage_seconds_;  // of the epoch that ended last; empty: not known
   std::vector<double> step_seconds_;  // of a model in stages: of the epoch's steps, or of the first
 };

@@ -353,6 +353,7 @@ void Console::clear_line() {
 
 void Console::epoch_done(const EpochReport& report) {
   clear_line();
+  interference_ += report.interference;
   fmt::print(out_, "{}", table_.row(report));
   if (!report.told.empty()) say("training", in_words(report.told));
   if (report.stages) say("stages", in_words(*report.stages));
@@ -382,6 +383,10 @@ void Console::verified(const VerificationReport& report) {
 
 void Console::finish() {
   clear_line();
+  if (const std::string busy = in_words(interference_, "replica 0's"); !busy.empty()) {
+    fmt::print(out_, "\n");
+    say("busy", busy + ": seconds, samples/s and what is in sync are a busy machine's");
+  }
   if (scaled_steps_ > 0) {
     fmt::print(out_, "\n");
     say("f16", fmt::format("{} of {} skipped, the last loss times {:g}", with_commas(skips_),

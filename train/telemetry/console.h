@@ -36,7 +36,8 @@ class Console : public RunListener {
   void verified(const VerificationReport& report) override;
   void synchronised(const SyncReport& report) override { sync_taken_ = report; }
 
-  /// After the run: clears the line, and shows what f16 skipped and synchronisation took.
+  /// After the run: clears the line, and shows whether other work disturbed it, what f16 skipped
+  /// and what synchronisation took.
   void finish();
 
  private:
@@ -61,6 +62,7 @@ class Console : public RunListener {
   ProgressTable table_;
   SyncPlan sync_plan_;
   SyncReport sync_taken_;
+  Interference interference_;  ///< over the epochs
 };
 
 /// "target angle 61.20 degrees, nearest wrong angle 70.01 degrees"

@@ -272,6 +272,7 @@ std::vector<Provocation> provocations_by_flags() {
       // ringlet bench all-reduce.
       bench({"--begin", "8K", "--end", "4K"}),
       bench({"--begin", "1"}),
+      bench({"--budget", "0"}),
       bench({"--devices", "cpu,cpu", "--ranks", "3"}),
       bench({"--strategies", "one-shot", "--processes", "--transport", "gloo"}),
       bench({"--type", "bf16", "--op", "mean", "--ranks", "17"}),

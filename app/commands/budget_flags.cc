@@ -1,0 +1,64 @@
+#include "app/commands/budget_flags.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "app/cli/error_exit.h"
+#include "app/cli/option_flags.h"
+#include "bench/simulation/quantities.h"
+
+namespace ringlet::app {
+
+void add_budget_flags(CLI::App& command, AllReduceFlags& flags) {
+  add_flags(
+      command, flags, "Measurement",
+      {train::named_option<AllReduceFlags>(
+           "budget",
+           [](const AllReduceFlags& all) { return fmt::format("{:g}s", all.budget_seconds); },
+           [](AllReduceFlags& all, const std::string& text) {
+             all.budget_seconds = *bench::parse_seconds(text);
+           },
+           {.help = "how long to measure again, at most, what other work on the machine disturbs",
+            .value_name = "TIME"}),
+       train::option("strict", &AllReduceFlags::strict,
+                     {.help = "end with exit code 4 where a row does not count"})});
+  command.get_option("--budget")
+      ->check(CLI::Validator(
+          [](const std::string& text) {
+            return bench::parse_seconds(text)
+                       ? std::string()
+                       : fmt::format("'{}' is no time such as 60s or 500ms, above 0", text);
+          },
+          ""));
+}
+
+std::string time_text(const AllReduceFlags& flags, const std::vector<AllReduceBlock>& blocks) {
+  std::size_t rows = 0;
+  double seconds = 0;
+  for (const AllReduceBlock& block : blocks) {
+    rows += block.options.sizes.size() * block.options.strategies.size();
+    seconds += bench::expected_seconds(block.options, block.ranks);
+  }
+  const bool is_judged = flags.options.iterations == 0 ||  // tune's are chosen
+                         flags.options.iterations >= bench::kFewestJudged;
+  return fmt::format(
+      "{} row{}: about {:.0f} s, {}", rows, rows == 1 ? "" : "s", std::max(seconds, 1.0),
+      is_judged ? fmt::format("and up to {:g} s more to measure again what other work disturbs "
+                              "(--budget)",
+                              flags.budget_seconds)
+                : fmt::format("of so few calls that nothing tells whether other work disturbs "
+                              "them (--iterations {} does)",
+                              bench::kFewestJudged));
+}
+
+std::string busy_line(const std::vector<bench::Measurement>& rows) {
+  const std::string text = bench::not_counting(rows);
+  return text.empty() ? "" : text + "\n";
+}
+
+int exit_code(const AllReduceFlags& flags, const std::vector<bench::Measurement>& rows) {
+  return flags.strict && !bench::not_counting(rows).empty() ? kBusy : 0;
+}
+
+}  // namespace ringlet::app

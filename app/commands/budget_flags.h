@@ -1,0 +1,24 @@
+// What `bench all-reduce` and `tune` do on a busy machine: --budget and --strict, and what is said
+// of rows that do not count.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "app/commands/all_reduce_bench_flags.h"
+#include "bench/all_reduce/measurement.h"
+
+namespace ringlet::app {
+
+void add_budget_flags(CLI::App& command, AllReduceFlags& flags);
+
+/// "135 rows: about 34 s, and up to 60 s more to measure again what other work disturbs
+/// (--budget)".
+std::string time_text(const AllReduceFlags& flags, const std::vector<AllReduceBlock>& blocks);
+/// "the machine was busy: 31 of 120 rows do not count" as a line; "" where all do.
+std::string busy_line(const std::vector<bench::Measurement>& rows);
+/// The exit code of a measurement that went well: kBusy under --strict where a row does not count.
+int exit_code(const AllReduceFlags& flags, const std::vector<bench::Measurement>& rows);
+
+}  // namespace ringlet::app

@@ -1,0 +1,113 @@
+// RowBench: what one rank does for a row of the benchmark, round by round (judgement.h).
+//
+// A round has a communicator of its own, as if the program began anew: where its memory comes to
+// lie is worth some per cent, so it belongs to what differs between rounds. The round's first call
+// is not timed; before the first round there are the warm-up's calls.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/interference.h"
+#include "bench/all_reduce/judgement.h"
+#include "bench/all_reduce/measure.h"
+#include "bench/all_reduce/rank_barrier.h"
+#include "bench/all_reduce/test_pattern.h"
+#include "comm/communicator.h"
+#include "kernels/tensor.h"
+#include "train/telemetry/trace_writer.h"
+
+namespace ringlet::bench {
+
+/// What a rank tells the others of its calls, as bytes: so it holds numbers only.
+struct RankResult {
+  struct Head {
+    std::int64_t wrong = 0;
+    std::uint64_t hash = 0;
+    Interference interference{};  ///< over all rounds
+    std::int64_t moves = 0;       ///< RowSigns::moves, clock
+    double clock = 1;
+    double seconds = 0;  ///< that the rounds took, with all that belongs to them
+    bool in_turns = false;
+  };
+  Head head{};
+  std::vector<double> seconds;  ///< of each timed call
+
+  std::string pack() const;
+  static RankResult unpack(const std::string& text);
+};
+
+/// The buffers of one size on one rank: input, result, and what checks them.
+class RankBuffers {
+ public:
+  /// `ranks`: those that reduce.
+  RankBuffers(const AllReduceBenchOptions& options, Device& device, const comm::Communicator& world,
+              const comm::Transport& ranks, std::int64_t bytes);
+
+  View result() const { return result_; }
+  std::int64_t bytes() const { return result_.view().bytes(); }
+
+  void write_input(std::int64_t iteration);
+  /// Out of place: puts the input where the result will be.
+  void copy_input();
+  /// Reads the whole result, where the host can.
+  void read_result();
+  std::int64_t count_wrong(std::int64_t iteration);
+  std::uint64_t hash();
+
+ private:
+  bool out_of_place() const { return !input_.view().absent(); }
+  const void* result_on_host();
+
+  Stream& stream_;
+  TestPattern pattern_;
+  Tensor result_;
+  Tensor input_;                     // out of place only
+  std::vector<std::byte> on_host_;   // of memory that the host cannot reach
+  volatile std::uint64_t kept_ = 0;  // so that the result is read
+};
+
+/// What all rows of a size share on a rank.
+struct SizeBench {
+  const AllReduceBenchOptions& options;
+  Device& device;
+  comm::Communicator& world;   ///< of all ranks, which meet and compare there
+  comm::Transport& transport;  ///< of those that reduce
+  RankBarrier& barrier;
+  RankBuffers& buffers;
+};
+
+class RowBench {
+ public:
+  RowBench(const SizeBench& size, std::string strategy);
+
+  const std::string& strategy() const { return strategy_; }
+  /// Forgets what was measured.
+  void begin();
+  /// Measures the next round, the same one on all ranks. False where there is none left.
+  bool run_round();
+  /// Of all ranks, the same on each: collective. After the last round.
+  std::vector<RankResult> results();
+  /// The seconds of a row's calls by its rounds.
+  std::vector<std::vector<double>> by_rounds(const std::vector<double>& seconds) const;
+
+  /// Makes a few calls more, whose spans go to the trace.
+  void run_traced(train::TraceWriter& trace);
+
+ private:
+  class Calls;
+  void warm_up(Calls& calls);
+  int agree_on(double seconds);
+  void note(const Interference& seen, double clock);
+
+  SizeBench size_;
+  std::string strategy_;
+  std::int64_t iteration_ = 0;
+  int iterations_ = 0, rounds_ = 0, round_ = 0;
+  double quickest_clock_ = 0, slowest_clock_ = 0;
+  RankResult mine_;
+};
+
+}  // namespace ringlet::bench

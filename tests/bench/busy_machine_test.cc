@@ -1,0 +1,119 @@
+// The benchmark beside busy loops that come and go: of two strategies that are the same one, no run
+// may name a winner.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/processors.h"
+#include "bench/all_reduce/comparison.h"
+#include "bench/all_reduce/measure.h"
+#include "comm/all_reduce/ring.h"
+
+namespace ringlet::bench {
+namespace {
+
+/// One more than there are processors; each computes and sleeps in turns, for other times than the
+/// others.
+class BusyLoops {
+ public:
+  BusyLoops() {
+    const int count = usable_processors() + 1;
+    for (int i = 0; i < count; ++i) threads_.emplace_back([this, i] { run(20 + 7 * i); });
+  }
+  ~BusyLoops() {
+    over_ = true;
+    for (std::thread& thread : threads_) thread.join();
+  }
+  BusyLoops(const BusyLoops&) = delete;
+  BusyLoops& operator=(const BusyLoops&) = delete;
+
+ private:
+  void run(int milliseconds) {
+    const auto time = std::chrono::milliseconds(milliseconds);
+    while (!over_) {
+      const auto end = std::chrono::steady_clock::now() + time;
+      while (!over_ && std::chrono::steady_clock::now() < end) {
+      }
+      std::this_thread::sleep_for(time);
+    }
+  }
+
+  std::atomic<bool> over_{false};
+  std::vector<std::thread> threads_;
+};
+
+/// The ring under two names.
+AllReduceBenchOptions twins() {
+  AllReduceBenchOptions options;
+  options.sizes = {4096};
+  options.strategies = {"ring", "its twin"};
+  options.execution.strategies.add(
+      {"its twin", comm::Needs::nothing, comm::RingAllReduce::path_cost,
+       [](comm::Transport& transport) { return comm::make_all_reduce("ring", transport); }});
+  options.iterations = 3 * kRounds;
+  options.warm_up = 2;
+  options.execution.devices.assign(2, DeviceId{});
+  options.execution.overlap = false;
+  return options;
+}
+
+/// By what a run says: those that it calls the fastest, all together; empty: it says nothing.
+std::vector<std::string> winners_of(const std::vector<Measurement>& rows) {
+  const Comparison comparison = compare(rows).front();
+  if (comparison.fastest.empty()) return {};
+  const Stretch& stretch = comparison.fastest.front();
+  std::vector<std::string> winners{comparison.series[stretch.series].label};
+  for (const std::size_t equal : stretch.equals) winners.push_back(comparison.series[equal].label);
+  return winners;
+}
+
+TEST(BesideBusyLoops, NoFalseWinnerIsNamedInTwentyRuns) {
+  const BusyLoops loops;
+  double most = 1;  // that the medians of a run were apart
+  int named = 0, silent = 0;
+  for (int run = 0; run < 20; ++run) {
+    const auto rows = measure_all_reduce(twins(), [](const Measurement&) {});
+    const auto [less, more] = std::minmax(rows[0].median_us, rows[1].median_us);
+    most = std::max(most, more / less);
+    const std::vector<std::string> winners = winners_of(rows);
+    silent += winners.empty() ? 1 : 0;
+    named += winners.size() == 1 ? 1 : 0;
+    if (winners.size() != 1) continue;
+    ADD_FAILURE() << "run " << run << " names " << winners.front() << ": " << rows[0].low_us
+                  << " to " << rows[0].high_us << " us beside " << rows[1].low_us << " to "
+                  << rows[1].high_us;
+  }
+  EXPECT_EQ(named, 0);
+  // What the medians alone would have said.
+  RecordProperty("medians_apart", std::to_string(most));
+  RecordProperty("runs_that_say_nothing", silent);
+}
+
+TEST(BesideBusyLoops, WhatTheyDisturbIsMeasuredAgainWithinTheBudget) {
+  AllReduceBenchOptions options = twins();
+  options.budget_seconds = 1;
+  const BusyLoops loops;
+  int told = 0;
+  const auto begin = std::chrono::steady_clock::now();
+  const auto rows = measure_all_reduce(options, [&](const Measurement&) { ++told; });
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+  EXPECT_EQ(told, 2);  // each row once, however often it was measured
+  ASSERT_EQ(rows.size(), 2U);
+  for (const Measurement& row : rows) {
+    EXPECT_EQ(row.counts, row.why_not.empty());
+    EXPECT_EQ(row.iterations, options.iterations);
+    EXPECT_TRUE(row.right());
+    EXPECT_LE(row.low_us, row.median_us);
+    EXPECT_LE(row.median_us, row.high_us);
+  }
+  EXPECT_LT(taken.count(), 30);
+}
+
+}  // namespace
+}  // namespace ringlet::bench
