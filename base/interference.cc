@@ -88,17 +88,18 @@ InterferenceWatch::InterferenceWatch(Of of, fs::path root)
 
 InterferenceWatch::Reading InterferenceWatch::read() const {
   Reading reading;
+  reading.at_ns = now_ns();
   reading.waited = read_waited(root_);
   reading.switches = read_switches();
   if (of_ != Of::thread) std::tie(reading.ticks, reading.stolen) = read_ticks(root_);
-  reading.at_ns = now_ns();
   return reading;
 }
 
 Interference InterferenceWatch::seen() const {
   const Reading end = read();
   Interference seen;
-  seen.seconds = 1e-9 * static_cast<double>(end.at_ns - begin_.at_ns);
+  // From before the first reading to behind the last: a wait between two of them lies within.
+  seen.seconds = 1e-9 * static_cast<double>(now_ns() - begin_.at_ns);
   const bool known = begin_.waited >= 0 && end.waited >= begin_.waited;
   seen.waited = known ? end.waited - begin_.waited : -1;
   seen.switches = end.switches - begin_.switches;

@@ -114,11 +114,12 @@ std::vector<Level> levels_of(comm::Transport& transport) {
 class LevelBench {
  public:
   LevelBench(const AllReduceBenchOptions& options, Device& device, comm::Communicator& world,
-             RankBarrier& barrier, const Level& level, Measurement usual)
+             RankBarrier& barrier, int processors, const Level& level, Measurement usual)
       : options_(options),
         device_(device),
         world_(world),
         barrier_(barrier),
+        processors_(processors),
         level_(level),
         usual_(std::move(usual)) {}
 
@@ -128,7 +129,7 @@ class LevelBench {
                                    train::TraceWriter* trace) {
     comm::Transport& transport = level_.of(world_.transport());
     RankBuffers buffers(options_, device_, world_, transport, bytes);
-    const SizeBench size{options_, device_, world_, transport, barrier_, buffers};
+    const SizeBench size{options_, device_, world_, transport, barrier_, buffers, processors_};
     std::vector<Row> rows;
     for (const std::string& strategy : options_.strategies) {
       if (level_.measures(options_.execution.strategies, strategy)) {
@@ -223,6 +224,7 @@ class LevelBench {
   Device& device_;
   comm::Communicator& world_;
   RankBarrier& barrier_;
+  int processors_;
   const Level& level_;
   Measurement usual_;  // what all rows are alike in
 };
@@ -244,6 +246,7 @@ std::vector<Measurement> measure_all_reduce(comm::Group& group, AllReduceBenchOp
   usual.checked = options.check;
   usual.pinned = pins_ranks(options, group.size());
   RankBarrier barrier(group);
+  const int processors = usable_processors();  // before a rank is pinned
   std::atomic<bool> stopped{false};
   std::vector<Measurement> measurements;
   const auto body = [&](Device& device, comm::Communicator& world) {
@@ -252,7 +255,7 @@ std::vector<Measurement> measure_all_reduce(comm::Group& group, AllReduceBenchOp
     double budget = options.budget_seconds;
     auto sizes_left = static_cast<double>(levels.size() * options.sizes.size());
     for (const Level& level : levels) {
-      LevelBench bench(options, device, world, barrier, level, usual);
+      LevelBench bench(options, device, world, barrier, processors, level, usual);
       for (const std::int64_t bytes : options.sizes) {
         double share = budget / sizes_left--;
         budget -= share;

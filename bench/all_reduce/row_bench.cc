@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "base/hash.h"
-#include "base/processors.h"
 #include "base/stopwatch.h"
 #include "bench/all_reduce/read_all.h"
 #include "bench/all_reduce/sizes.h"
@@ -90,10 +89,10 @@ comm::CommunicatorOptions options_of(const train::Execution& execution,
 }
 
 /// Whether ranks, and threads of their transport, outnumber this machine's processors.
-bool take_turns(const AllReduceBenchOptions& options, const comm::World& world) {
+bool take_turns(const AllReduceBenchOptions& options, const comm::World& world, int processors) {
   const bool has_threads = options.execution.transport == train::TransportChoice::gloo ||
                            options.execution.transport == train::TransportChoice::mpi;
-  return world.machine_size * (has_threads ? 2 : 1) > usable_processors();
+  return world.machine_size * (has_threads ? 2 : 1) > processors;
 }
 
 }  // namespace
@@ -215,7 +214,7 @@ int RowBench::agree_on(double seconds) {
 }
 
 std::vector<RankResult> RowBench::results() {
-  mine_.head.in_turns = take_turns(size_.options, size_.world.world());
+  mine_.head.in_turns = take_turns(size_.options, size_.world.world(), size_.processors);
   std::vector<RankResult> all;
   for (const std::string& text :
        size_.world.gather_text(size_.device.communication(), mine_.pack(), "results")) {

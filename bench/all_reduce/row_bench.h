@@ -77,6 +77,7 @@ struct SizeBench {
   comm::Transport& transport;  ///< of those that reduce
   RankBarrier& barrier;
   RankBuffers& buffers;
+  int processors;  ///< that the ranks of this machine have: one that is pinned sees its own alone
 };
 
 class RowBench {

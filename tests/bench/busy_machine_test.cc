@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -48,6 +49,21 @@ class BusyLoops {
   std::vector<std::thread> threads_;
 };
 
+/// The ring under another name.
+class Twin : public comm::AllReduce {
+ public:
+  explicit Twin(comm::Transport& transport)
+      : AllReduce(transport), ring_(comm::make_all_reduce("ring", transport)) {}
+  const char* name() const override { return "its twin"; }
+  void run(Stream& stream, View data, ReduceOp op) override { ring_->run(stream, data, op); }
+  std::optional<std::int64_t> elements_sent(std::int64_t count) const override {
+    return ring_->elements_sent(count);
+  }
+
+ private:
+  std::unique_ptr<comm::AllReduce> ring_;
+};
+
 /// The ring under two names.
 AllReduceBenchOptions twins() {
   AllReduceBenchOptions options;
@@ -55,7 +71,7 @@ AllReduceBenchOptions twins() {
   options.strategies = {"ring", "its twin"};
   options.execution.strategies.add(
       {"its twin", comm::Needs::nothing, comm::RingAllReduce::path_cost,
-       [](comm::Transport& transport) { return comm::make_all_reduce("ring", transport); }});
+       [](comm::Transport& transport) { return std::make_unique<Twin>(transport); }});
   options.iterations = 3 * kRounds;
   options.warm_up = 2;
   options.execution.devices.assign(2, DeviceId{});
@@ -75,22 +91,19 @@ std::vector<std::string> winners_of(const std::vector<Measurement>& rows) {
 
 TEST(BesideBusyLoops, NoFalseWinnerIsNamedInTwentyRuns) {
   const BusyLoops loops;
-  double most = 1;  // that the medians of a run were apart
-  int named = 0, silent = 0;
+  double most = 1;  // that the medians of a run were apart: by them alone each run names a winner
+  int silent = 0;
   for (int run = 0; run < 20; ++run) {
     const auto rows = measure_all_reduce(twins(), [](const Measurement&) {});
     const auto [less, more] = std::minmax(rows[0].median_us, rows[1].median_us);
     most = std::max(most, more / less);
     const std::vector<std::string> winners = winners_of(rows);
     silent += winners.empty() ? 1 : 0;
-    named += winners.size() == 1 ? 1 : 0;
     if (winners.size() != 1) continue;
     ADD_FAILURE() << "run " << run << " names " << winners.front() << ": " << rows[0].low_us
                   << " to " << rows[0].high_us << " us beside " << rows[1].low_us << " to "
                   << rows[1].high_us;
   }
-  EXPECT_EQ(named, 0);
-  // What the medians alone would have said.
   RecordProperty("medians_apart", std::to_string(most));
   RecordProperty("runs_that_say_nothing", silent);
 }
