@@ -33,10 +33,11 @@ Simulated simulate(const comm::Strategy& strategy, const Layout& layout, std::in
 /// Whether `measured` is of the row's all-reduce, and counts.
 bool is_of(const Simulated& row, const Measurement& measured) {
   const Measurement usual;
-  return measured.counts && measured.strategy == row.strategy && measured.ranks == row.layout.ranks() &&
-         measured.machines == row.layout.machines && measured.bytes == row.bytes &&
-         measured.engine == usual.engine && measured.level == usual.level &&
-         measured.type == usual.type && measured.op == usual.op && measured.in_place;
+  return measured.counts && measured.strategy == row.strategy &&
+         measured.ranks == row.layout.ranks() && measured.machines == row.layout.machines &&
+         measured.bytes == row.bytes && measured.engine == usual.engine &&
+         measured.level == usual.level && measured.type == usual.type && measured.op == usual.op &&
+         measured.in_place;
 }
 
 }  // namespace
