@@ -9,6 +9,79 @@
 
 namespace ringlet {
 
+namespace {
+
+using nlohmann::json;
+
+/// The library's words without its name and number.
+std::string reason(const std::exception& error) {
+  constexpr std::size_t kShown = 160;  // they quote what was read
+  const std::string text = error.what();
+  const auto end_of_number = text.find("] ");
+  return on_one_line(end_of_number == text.npos ? text : text.substr(end_of_number + 2), kShown);
+}
+
+/// Notes the way to the value that is being read, and where the text breaks.
+class WayReader : public nlohmann::json_sax<json> {
+ public:
+  std::optional<JsonBreak> found;
+
+  bool null() override { return value(); }
+  bool boolean(bool) override { return value(); }
+  bool number_integer(json::number_integer_t) override { return value(); }
+  bool number_unsigned(json::number_unsigned_t) override { return value(); }
+  bool number_float(json::number_float_t, const json::string_t&) override { return value(); }
+  bool string(json::string_t&) override { return value(); }
+  bool binary(json::binary_t&) override { return value(); }
+  bool start_object(std::size_t) override { return open(false); }
+  bool key(json::string_t& name) override {
+    levels_.back().name = name;
+    return true;
+  }
+  bool end_object() override { return close(); }
+  bool start_array(std::size_t) override { return open(true); }
+  bool end_array() override { return close(); }
+  bool parse_error(std::size_t, const std::string&, const json::exception& error) override {
+    found = JsonBreak{{}, reason(error)};
+    for (const Level& level : levels_) {
+      const std::string step = level.is_list ? std::to_string(level.entry) : level.name;
+      if (!step.empty()) found->way.push_back(step);
+    }
+    return false;
+  }
+
+ private:
+  struct Level {
+    bool is_list;
+    std::size_t entry = 0;  ///< the next one of a list
+    std::string name = {};  ///< the last one of an object
+  };
+
+  bool open(bool is_list) {
+    levels_.push_back({is_list});
+    return true;
+  }
+  bool close() {
+    levels_.pop_back();
+    return value();
+  }
+  /// A value has ended.
+  bool value() {
+    if (!levels_.empty()) ++levels_.back().entry;
+    return true;
+  }
+
+  std::vector<Level> levels_;
+};
+
+}  // namespace
+
+std::optional<JsonBreak> where_json_breaks(std::string_view text) {
+  WayReader reader;
+  json::sax_parse(text.begin(), text.end(), &reader);
+  return reader.found;
+}
+
 int json_depth(std::string_view text) {
   int depth = 0, deepest = 0;
   bool in_string = false;

@@ -6,8 +6,10 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/one_line.h"
 
@@ -22,6 +24,17 @@ nlohmann::json parse_json(std::string_view text);
 
 /// The same of any text; nlohmann::json::value_t::discarded where it is not valid JSON.
 nlohmann::json json_or_discarded(std::string_view text);
+
+/// Where a text stops being JSON.
+struct JsonBreak {
+  /// To the value that is none, from the outermost on: names of fields, and of a list the number of
+  /// its entry, from 0. {"rows", "2", "median_us"}
+  std::vector<std::string> way;
+  std::string why;  ///< "parse error at line 3, column 15: ...", on one line
+};
+/// Nothing where the whole text is JSON. NaN and Infinity, as Python writes them, are none, nor is
+/// a number beyond those of double.
+std::optional<JsonBreak> where_json_breaks(std::string_view text);
 
 /// Parses `text`, which `source` (a file, "m.jsonl: line 3") holds. Throws FileError
 /// "SOURCE is not valid JSON (...)"; also where it nests deeper than `max_depth`.

@@ -1,14 +1,17 @@
 #include "bench/all_reduce/measurement.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <stdexcept>
 
 #include "base/files/atomic_file.h"
 #include "base/files/input_file.h"
+#include "base/files/json_fields.h"
 #include "base/files/json_text.h"
 #include "base/one_line.h"
 
@@ -80,47 +83,62 @@ namespace {
 
 using nlohmann::json;
 
-/// What older files and other engines' have not.
-void read_certainty(const json& row, Measurement& m) {
-  m.mean_us = row.value("mean_us", 0.0);
-  m.p90_us = row.value("p90_us", 0.0);
-  m.low_us = row.value("low_us", 0.0);
-  m.high_us = row.value("high_us", 0.0);
-  // bench/peers/all_reduce has a list of rounds there.
-  if (row.contains("rounds") && row.at("rounds").is_number())
-    m.rounds = row.at("rounds").get<int>();
-  m.counts = row.value("counts", true);
-  constexpr std::size_t kLongest = 300;
-  m.why_not = on_one_line(row.value("why_not", std::string()), kLongest);
+/// For a terminal, a table and a page.
+void read_word(const json& row, const char* field, std::string& word, std::size_t longest = 60) {
+  read_field(row, field, word);
+  word = on_one_line(word, longest);
 }
 
+template <class T>
+void read_if_any(const json& row, const char* field, T& value) {
+  if (row.contains(field)) read_field(row, field, value);
+}
+
+std::vector<std::string> hashes_in(const json& row) {
+  const auto found = row.find("hashes");
+  if (found == row.end()) return {};
+  std::vector<std::string> hashes;
+  for (const json& hash : *found) {
+    if (!found->is_array() || !hash.is_string()) {
+      throw std::runtime_error("'hashes' is not a list of texts");
+    }
+    hashes.push_back(hash.get<std::string>());
+  }
+  return hashes;
+}
+
+/// Throws std::runtime_error naming the field.
 Measurement from_json(const json& row) {
-  const auto word = [&row](const char* field) {  // for a terminal, a table and a page
-    constexpr std::size_t kLongest = 60;
-    return on_one_line(row.at(field).get<std::string>(), kLongest);
-  };
+  constexpr std::size_t kLongestReason = 300;
   Measurement m;
-  m.engine = word("engine");
-  m.ranks_as = word("ranks_as");
-  m.transport = word("transport");
-  m.strategy = word("strategy");
-  m.ranks = row.at("ranks").get<int>();
-  m.machines = row.value("machines", 1);
-  if (row.contains("level")) m.level = word("level");
-  m.bytes = row.at("bytes").get<std::int64_t>();
-  m.count = row.at("count").get<std::int64_t>();
-  m.type = word("type");
-  m.op = word("op");
-  m.in_place = row.at("in_place").get<bool>();
-  m.pinned = row.value("pinned", false);
-  m.iterations = row.at("iterations").get<std::int64_t>();
-  m.median_us = row.at("median_us").get<double>();
-  m.min_us = row.at("min_us").get<double>();
-  m.p99_us = row.at("p99_us").get<double>();
-  m.checked = !row.at("wrong").is_null();
-  if (m.checked) m.wrong = row.at("wrong").get<std::int64_t>();
-  m.hashes = row.value("hashes", std::vector<std::string>());
-  read_certainty(row, m);
+  read_word(row, "engine", m.engine);
+  read_word(row, "ranks_as", m.ranks_as);
+  read_word(row, "transport", m.transport);
+  read_word(row, "strategy", m.strategy);
+  read_field(row, "ranks", m.ranks);
+  read_if_any(row, "machines", m.machines);
+  if (row.contains("level")) read_word(row, "level", m.level);
+  read_field(row, "bytes", m.bytes);
+  read_field(row, "count", m.count);
+  read_word(row, "type", m.type);
+  read_word(row, "op", m.op);
+  read_field(row, "in_place", m.in_place);
+  read_if_any(row, "pinned", m.pinned);
+  read_field(row, "iterations", m.iterations);
+  read_field(row, "median_us", m.median_us);
+  read_field(row, "min_us", m.min_us);
+  read_field(row, "p99_us", m.p99_us);
+  read_if_any(row, "mean_us", m.mean_us);
+  read_if_any(row, "p90_us", m.p90_us);
+  read_if_any(row, "low_us", m.low_us);
+  read_if_any(row, "high_us", m.high_us);
+  // bench/peers/all_reduce has a list of rounds there.
+  if (row.contains("rounds") && !row.at("rounds").is_array()) read_field(row, "rounds", m.rounds);
+  read_if_any(row, "counts", m.counts);
+  if (row.contains("why_not")) read_word(row, "why_not", m.why_not, kLongestReason);
+  m.checked = !row.contains("wrong") || !row.at("wrong").is_null();
+  if (m.checked) read_field(row, "wrong", m.wrong);
+  m.hashes = hashes_in(row);
   return m;
 }
 
@@ -129,12 +147,14 @@ std::string complaint(const Measurement& m) {
   if (m.ranks < 2) return "'ranks' is below 2";
   if (m.machines < 1) return "'machines' is below 1";
   if (m.bytes < 1) return "'bytes' is below 1";
-  for (const double time : {m.median_us, m.min_us, m.p99_us}) {
-    if (!(time > 0)) return "a time is not above 0";
-  }
-  if (!(m.mean_us >= 0 && m.p90_us >= 0)) return "a time is below 0";
-  if (!(m.low_us >= 0 && m.low_us <= m.high_us)) return "'low_us' is not from 0 to 'high_us'";
-  return "";
+  if (!(m.median_us > 0)) return "'median_us' is not above 0";
+  if (!(m.min_us > 0)) return "'min_us' is not above 0";
+  if (!(m.p99_us > 0)) return "'p99_us' is not above 0";
+  if (!(m.mean_us >= 0)) return "'mean_us' is below 0";
+  if (!(m.p90_us >= 0)) return "'p90_us' is below 0";
+  if (m.low_us == 0 && m.high_us == 0) return "";
+  if (!(m.low_us > 0)) return "'low_us' is not above 0";
+  return m.low_us <= m.high_us ? "" : "'high_us' is below 'low_us'";
 }
 
 [[noreturn]] void refuse(const std::filesystem::path& file, const std::string& why) {
@@ -143,38 +163,58 @@ std::string complaint(const Measurement& m) {
       file.string(), why));
 }
 
-/// The library's words without its name and number: "key 'ranks' not found".
-std::string reason(const json::exception& error) {
-  const std::string text = error.what();
-  const auto end_of_number = text.find("] ");
-  return end_of_number == text.npos ? text : text.substr(end_of_number + 2);
+Measurement checked_row(const json& row, const std::filesystem::path& file, std::size_t number) {
+  if (!row.is_object()) refuse(file, fmt::format("row {} is no object", number));
+  std::string wrong;
+  try {
+    const Measurement measurement = from_json(row);
+    wrong = complaint(measurement);
+    if (wrong.empty()) return measurement;
+  } catch (const std::runtime_error& error) {
+    wrong = error.what();
+  }
+  refuse(file, fmt::format("row {}: {}", number, wrong));
 }
 
-Measurement checked_row(const json& row, const std::filesystem::path& file, std::size_t number) {
-  try {
-    Measurement measurement = from_json(row);
-    const std::string wrong = complaint(measurement);
-    if (!wrong.empty()) refuse(file, fmt::format("row {}: {}", number, wrong));
-    return measurement;
-  } catch (const json::exception& error) {
-    refuse(file, fmt::format("row {}: {}", number, reason(error)));
+/// Says which row and field is no JSON. `row`: the number of the row that `text` is; 0: it is the
+/// whole file.
+[[noreturn]] void refuse_broken(const std::filesystem::path& file, const std::string& text,
+                                std::size_t row) {
+  const JsonBreak broken = where_json_breaks(text).value_or(JsonBreak{});
+  auto step = broken.way.begin();
+  if (broken.way.size() > 1 && *step == "rows") {
+    row = 1 + std::stoul(*++step);
+    ++step;
   }
+  std::vector<std::string> what;
+  if (row > 0) what.push_back(fmt::format("row {}", row));
+  if (step != broken.way.end()) what.push_back(fmt::format("'{}'", on_one_line(*step, 60)));
+  if (what.empty()) what.emplace_back("this");
+  refuse(file, fmt::format("{} is not valid JSON ({})", fmt::join(what, ": "), broken.why));
 }
 
 /// The rows of the file's one object, or of its lines.
 json rows_in(const std::string& text, const std::filesystem::path& file) {
+  if (text.find('\0') != text.npos) refuse(file, "there is a zero byte");
   const json whole = json_or_discarded(text);
-  if (whole.is_object() && whole.contains("rows") && whole.at("rows").is_array()) {
+  if (whole.is_object() && whole.contains("rows")) {
+    if (!whole.at("rows").is_array()) refuse(file, "'rows' is not a list");
     return whole.at("rows");
   }
   json rows = json::array();
+  if (!whole.is_discarded()) {
+    rows.push_back(whole);
+    return rows;
+  }
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
     const std::string line = text.substr(begin, end - begin);
     begin = end + 1;
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
     rows.push_back(json_or_discarded(line));
-    if (!rows.back().is_object()) refuse(file, fmt::format("row {} is no object", rows.size()));
+    if (!rows.back().is_discarded()) continue;
+    const bool begins_object = rows.size() == 1 && line.back() != '}';  // of many lines
+    refuse_broken(file, begins_object ? text : line, begins_object ? 0 : rows.size());
   }
   return rows;
 }

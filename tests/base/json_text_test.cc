@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 namespace ringlet {
 
@@ -35,6 +37,18 @@ TEST(JsonText, IsParsedOrDiscarded) {
     EXPECT_THROW(parse_json(broken), nlohmann::json::exception) << broken;
     EXPECT_TRUE(json_or_discarded(broken).is_discarded()) << broken;
   }
+}
+
+TEST(JsonText, BreaksAtAValue) {
+  using Way = std::vector<std::string>;
+  const auto way = [](const char* text) { return where_json_breaks(text).value().way; };
+  EXPECT_EQ(way(R"({"rows": [{"a": 1}, {"a": [2, 3], "b": NaN}]})"), (Way{"rows", "1", "b"}));
+  EXPECT_EQ(way(R"({"rows": [{"a": 1e999)"), (Way{"rows", "0", "a"}));
+  EXPECT_EQ(way(R"({"rows": [[1], [2], )"), (Way{"rows", "2"}));
+  EXPECT_EQ(way(R"({"a": {"b": 1}, "c")"), (Way{"c"}));
+  EXPECT_EQ(way("hello"), Way{});
+  EXPECT_NE(where_json_breaks("{\"a\":\n tru}")->why.find("line 2, column"), std::string::npos);
+  EXPECT_FALSE(where_json_breaks(R"({"a": [1, {"b": null}]})"));
 }
 
 }  // namespace ringlet

@@ -16,6 +16,8 @@
 namespace ringlet::bench {
 namespace {
 
+using ringlet::testing::message_of;
+using ringlet::testing::says;
 using ringlet::testing::TemporaryDirectory;
 using ringlet::testing::write_file;
 
@@ -77,18 +79,74 @@ TEST(Measurements, ThatCannotBeReadAreNamed) {
   };
   nlohmann::json row = to_json(row_of("ring", 4096, 3));
   row.erase("strategy");
-  refuses(row.dump(), "row 1: key 'strategy' not found");
+  refuses(row.dump(), "row 1: 'strategy' is missing");
   row["strategy"] = 5;
-  refuses(row.dump(), "row 1: type must be string");
+  refuses(row.dump(), "row 1: 'strategy' is not a text");
   row["strategy"] = "ring";
-  row["median_us"] = 0;
-  refuses(row.dump(), "row 1: a time is not above 0");
-  row["median_us"] = 3;
-  row["low_us"] = 5;
-  refuses(row.dump(), "row 1: 'low_us' is not from 0 to 'high_us'");
+  for (const char* time : {"median_us", "min_us", "p99_us"}) {
+    nlohmann::json changed = row;
+    changed[time] = 0;
+    refuses(row.dump() + "\n" + changed.dump(),
+            std::string("row 2: '") + time + "' is not above 0");
+  }
+  const auto with = [&](const char* field, const nlohmann::json& value) {
+    nlohmann::json changed = row;
+    changed[field] = value;
+    return changed.dump();
+  };
+  refuses(with("ranks", 5'000'000'000), "row 1: 'ranks' is too large or too small");
+  refuses(with("in_place", 1), "row 1: 'in_place' is neither true nor false");
+  refuses(with("hashes", {1}), "row 1: 'hashes' is not a list of texts");
+  refuses(with("hashes", "a"), "row 1: 'hashes' is not a list of texts");
+  refuses(with("low_us", 2), "row 1: 'high_us' is below 'low_us'");
+  refuses(with("high_us", 2), "row 1: 'low_us' is not above 0");
+  refuses(with("counts", 0), "row 1: 'counts' is neither true nor false");
   refuses("", "no rows");
+  refuses("[]", "row 1 is no object");
   refuses("{\"rows\":[]}", "no rows");
-  refuses("{\"rows\":[1", "row 1 is no object");
+  refuses("{\"rows\":{}}", "'rows' is not a list");
+  refuses("{\"rows\":[1]}", "row 1 is no object");
+}
+
+/// What says where a file of two rows stops being JSON.
+TEST(Measurements, ThatAreNoJsonAreNamedByRowAndField) {
+  const TemporaryDirectory folder;
+  const auto said = [&](const std::string& text) {
+    write_file(folder / "x.json", text);
+    return message_of<FileError>([&] { read_measurements(folder / "x.json"); });
+  };
+  const std::string row = to_json(row_of("ring", 4096, 3)).dump();
+  for (const char* value : {"NaN", "Infinity", "-Infinity", "inf", "1e999"}) {
+    std::string odd = row;
+    odd.replace(odd.find("3.0"), 3, value);  // the first of the times: median_us
+    const std::string name = "'median_us' is not valid JSON (";
+    EXPECT_TRUE(says(said(row + "\n" + odd), {"row 2: " + name})) << value;
+    EXPECT_TRUE(says(said(odd + "\n" + row), {"row 1: " + name})) << value;
+    EXPECT_TRUE(says(said("{\"rows\": [" + row + ",\n" + odd + "]}"), {"row 2: " + name})) << value;
+  }
+  EXPECT_TRUE(says(said(row + "\n" + row.substr(0, row.find(",\"ranks\""))), {"row 2: 'pinned'"}));
+  EXPECT_TRUE(says(said("{\"rows\":[" + row + ","), {"row 2 is not valid JSON (parse error"}));
+  EXPECT_TRUE(says(said("{\n\"rows\":[" + row.substr(0, 12)), {"row 1: 'algbw_gbs'"}));
+  EXPECT_TRUE(says(said("hello"), {"x.json: this is not valid JSON (parse error at line 1"}));
+  EXPECT_TRUE(says(said(std::string("\0", 1)), {"there is a zero byte"}));
+}
+
+TEST(Measurements, SayTheirIntervalAndWhetherTheyCount) {
+  const TemporaryDirectory folder;
+  nlohmann::json row = to_json(row_of("ring", 4096, 3));
+  row.update({{"low_us", 2.5}, {"high_us", 3.5}, {"counts", false}, {"why_not", "busy"}});
+  write_file(folder / "x.json", row.dump());
+  const Measurement read = read_measurements(folder / "x.json").front();
+  EXPECT_EQ(std::tie(read.low_us, read.high_us, read.counts, read.why_not),
+            std::make_tuple(2.5, 3.5, false, "busy"));
+  write_file(folder / "old.json", to_json(row_of("ring", 4096, 3)).dump());
+  const Measurement old = read_measurements(folder / "old.json").front();
+  EXPECT_EQ(std::tie(old.low_us, old.high_us, old.counts, old.why_not),
+            std::make_tuple(0.0, 0.0, true, ""));
+}
+
+TEST(Measurements, ThatAreNotThereAreAnError) {
+  const TemporaryDirectory folder;
   EXPECT_THROW(read_measurements(folder / "nothing.json"), FileError);
 }
 

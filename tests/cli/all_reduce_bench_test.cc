@@ -419,7 +419,7 @@ TEST_F(AllReduceReport, ShowsFilesWithoutMeasuring) {
   EXPECT_TRUE(fails_with(2, ringlet({"bench", "all-reduce", "--no-measure"}), {"without --with"}));
   write_file(peers(), "{\"rows\":[{}]}");
   EXPECT_TRUE(fails_with(1, ringlet(quick_bench({"--with", peers()})),
-                         {peers(), "row 1: key 'engine' not found", "--json"}));
+                         {peers(), "row 1: 'engine' is missing", "--json"}));
 }
 
 TEST_F(AllReduceReport, EndsWithOneWhereRowsAreWrong) {
