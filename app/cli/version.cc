@@ -27,4 +27,11 @@ std::string version_text(bool as_json) {
   return json.dump(2);
 }
 
+std::map<std::string, std::string> build_facts() {
+  std::map<std::string, std::string> facts{
+      {"commit", kCommit}, {"compiler", kCompiler}, {"build_type", kBuildType}};
+  std::erase_if(facts, [](const auto& fact) { return fact.second.empty(); });
+  return facts;
+}
+
 }  // namespace ringlet::app

@@ -16,6 +16,7 @@
 #include "app/cli/signals.h"
 #include "app/cli/standard_output.h"
 #include "app/cli/usage.h"
+#include "app/cli/version.h"
 #include "app/commands/all_reduce_bench_flags.h"
 #include "app/commands/budget_flags.h"
 #include "app/report/all_reduce_page.h"
@@ -194,7 +195,8 @@ void write_outputs(const AllReduceFlags& flags, const Outcome& outcome, const Ot
     const std::vector<bench::Comparison> comparisons = bench::compare(outcome.rows);
     const auto counting = std::count_if(outcome.rows.begin(), outcome.rows.end(),
                                         [](const bench::Measurement& row) { return row.counts; });
-    const nlohmann::json json = {{"busy", bench::not_counting(outcome.rows)},
+    const nlohmann::json json = {{"build", build_facts()},
+                                 {"busy", bench::not_counting(outcome.rows)},
                                  {"counting_rows", counting},
                                  {"machine", machine_json},
                                  {"rows", outcome_json(outcome).at("rows")},

@@ -12,6 +12,7 @@
 #include "app/cli/outputs.h"
 #include "app/cli/signals.h"
 #include "app/cli/usage.h"
+#include "app/cli/version.h"
 #include "app/commands/step_gap_text.h"
 #include "base/files/atomic_file.h"
 #include "bench/fma_peak.h"
@@ -19,7 +20,9 @@
 #include "bench/training/training_bench.h"
 #include "comm/processes/launch.h"
 #include "data/synthetic.h"
+#include "train/recipe/version.h"
 #include "train/telemetry/console.h"
+#include "train/telemetry/device_report.h"
 
 namespace ringlet::app {
 
@@ -97,10 +100,43 @@ void print_speed(const bench::TrainingSpeed& speed, const train::Execution& exec
   }
 }
 
+nlohmann::json machine_json(const train::Execution& execution) {
+  const train::DeviceReport report =
+      on_gpu(execution) ? train::survey_devices() : train::survey_processor();
+  nlohmann::json machine{{"processor", report.processor},
+                         {"cores", report.cores},
+                         {"instruction_set", report.instruction_set},
+                         {"ringlet", train::kVersion}};
+  const auto index = static_cast<std::size_t>(execution.devices.front().index);
+  if (on_gpu(execution) && index < report.cuda.devices.size()) {
+    machine["gpu"] = report.cuda.devices[index].name;
+  }
+  return machine;
+}
+
+nlohmann::json phases_json(const train::PhaseSeconds& phases) {
+  return {{"data", phases.data},
+          {"forward", phases.forward},
+          {"backward", phases.backward},
+          {"sync", phases.sync},
+          {"update", phases.update}};
+}
+
+nlohmann::json rounds_json(const std::vector<bench::SpeedRound>& rounds) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const bench::SpeedRound& round : rounds) {
+    list.push_back({{"samples_per_second", round.samples_per_second},
+                    {"phase_seconds", phases_json(round.phases)}});
+  }
+  return list;
+}
+
 nlohmann::json as_json(const bench::TrainingSpeed& speed, const train::RunSetup& setup) {
   const train::Execution& execution = setup.options.execution;
   const data::Dataset& images = *setup.data.train;
-  return {{"model", setup.options.recipe.model},
+  return {{"machine", machine_json(execution)},
+          {"build", build_facts()},
+          {"model", setup.options.recipe.model},
           {"data", setup.options.recipe.data},
           {"image_shape", {images.channels(), images.height(), images.width()}},
           {"train_images", images.size()},
@@ -126,12 +162,8 @@ nlohmann::json as_json(const bench::TrainingSpeed& speed, const train::RunSetup&
           {"median_seconds", speed.step.median},
           {"fastest_seconds", speed.step.fastest},
           {"samples_per_second", speed.samples_per_second},
-          {"phase_seconds",
-           {{"data", speed.phases.data},
-            {"forward", speed.phases.forward},
-            {"backward", speed.phases.backward},
-            {"sync", speed.phases.sync},
-            {"update", speed.phases.update}}},
+          {"phase_seconds", phases_json(speed.phases)},
+          {"rounds", rounds_json(speed.rounds)},
           {"nominal_gflops", nominal_gflops(speed)},
           {"computed_share", speed.computed_flops / speed.nominal_flops}};
 }

@@ -26,6 +26,7 @@
 #include "app/cli/signals.h"
 #include "app/cli/standard_output.h"
 #include "app/cli/usage.h"
+#include "app/cli/version.h"
 #include "app/commands/checkpoint.h"
 #include "app/commands/exact_bytes.h"
 #include "app/commands/former_run.h"
@@ -296,7 +297,7 @@ std::optional<train::RunFiles> open_files(const RawFlags& flags, const CLI::App&
     print_if_possible([&] { print_folder(out, begins); });
     if (!out.empty()) write_config(command, options);
     setup.options.files.out = out;
-    written.emplace(setup);
+    written.emplace(setup, build_facts());
     return out.string();
   });
   setup.options.files.out = out;

@@ -50,6 +50,31 @@ bool run_steps(train::TrainLoop& loop, std::int64_t steps) {
   return true;
 }
 
+/// Where round i of a measurement begins, or the one before it ends.
+std::int64_t begin_of_round(std::int64_t i, std::int64_t rounds, std::int64_t steps) {
+  return i * steps / rounds;
+}
+
+/// `phases`: the loop's at the begin of each round, and at the last one's end.
+std::vector<SpeedRound> rounds_of(std::span<const train::StepReport> steps,
+                                  std::span<const train::PhaseSeconds> phases) {
+  const auto count = static_cast<std::int64_t>(phases.size()) - 1;
+  std::vector<SpeedRound> rounds;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t begin = begin_of_round(i, count, std::ssize(steps));
+    const std::int64_t end = begin_of_round(i + 1, count, std::ssize(steps));
+    double seconds = 0, samples = 0;
+    for (std::int64_t step = begin; step < end; ++step) {
+      seconds += steps[static_cast<std::size_t>(step)].seconds;
+      samples += static_cast<double>(steps[static_cast<std::size_t>(step)].samples);
+    }
+    const auto at = static_cast<std::size_t>(i);
+    rounds.push_back({samples / seconds,
+                      divided(phases[at + 1].since(phases[at]), static_cast<double>(end - begin))});
+  }
+  return rounds;
+}
+
 }  // namespace
 
 StepSeconds step_seconds(std::span<const train::StepReport> steps) {
@@ -75,8 +100,11 @@ std::string why_not(std::span<const Interference> ranks, bool in_turns) {
 
 TrainingSpeed measure_training(const train::RunSetup& setup, std::int64_t warm_up,
                                std::int64_t steps, DeviceNotes* notes) {
+  constexpr std::int64_t kRounds = 10;
+  const std::int64_t rounds = std::min(kRounds, steps);
   TrainingSpeed speed;
   speed.steps = steps;
+  std::vector<train::PhaseSeconds> phases;
   Steps steps_done;
   train::RunListener* const listener = &steps_done;
   std::atomic<bool> stopped{false};
@@ -93,20 +121,24 @@ TrainingSpeed measure_training(const train::RunSetup& setup, std::int64_t warm_u
     if (first && notes != nullptr) notes->first_step_seconds = seconds;
     if (seconds < 0 || !run_steps(loop, warm_up - 1)) return stopped.store(true);
     loop.settle();
-    const train::PhaseSeconds before = loop.phases();
     const InterferenceWatch watch;
-    if (!run_steps(loop, steps)) return stopped.store(true);
+    for (std::int64_t i = 0; i < rounds; ++i) {
+      if (first) phases.push_back(loop.phases());
+      const std::int64_t count =
+          begin_of_round(i + 1, rounds, steps) - begin_of_round(i, rounds, steps);
+      if (!run_steps(loop, count)) return stopped.store(true);
+    }
     loop.settle();
     seen[static_cast<std::size_t>(ranks.world.rank())] = watch.seen();
-    if (first) {
-      speed.phases = divided(loop.phases().since(before), static_cast<double>(steps));
-    }
+    if (first) phases.push_back(loop.phases());
   });
   if (stopped) throw Stopped();
   speed.why_not = why_not(seen, std::ssize(seen) * execution.threads > usable_processors());
   const std::span<const train::StepReport> measured =
       std::span(steps_done.reports).last(static_cast<std::size_t>(steps));
   speed.step = step_seconds(measured);
+  speed.phases = divided(phases.back().since(phases.front()), static_cast<double>(steps));
+  speed.rounds = rounds_of(measured, phases);
   std::int64_t samples = 0;
   for (const train::StepReport& step : measured) samples += step.samples;
   speed.samples_per_second =

@@ -23,13 +23,21 @@ struct StepSeconds {
 /// `steps`: at least one, of a run in their order, the first of which begins with its own launch.
 StepSeconds step_seconds(std::span<const train::StepReport> steps);
 
+/// A stretch of the measured steps.
+struct SpeedRound {
+  double samples_per_second = 0;
+  train::PhaseSeconds phases;  ///< of rank 0, mean of a step
+};
+
 struct TrainingSpeed {
   std::int64_t steps = 0;  ///< measured, after the warm-up
   StepSeconds step{};
   train::PhaseSeconds phases;     ///< of rank 0, mean of a step
   double samples_per_second = 0;  ///< all samples over all of the time
-  double nominal_flops = 0;       ///< of a step over all ranks: every output of every layer
-  double computed_flops = 0;      ///< of a step over all ranks: what the fused kernels compute
+  /// Ten of about equally many steps, or one of each step, in their order: how much figures differ.
+  std::vector<SpeedRound> rounds{};
+  double nominal_flops = 0;   ///< of a step over all ranks: every output of every layer
+  double computed_flops = 0;  ///< of a step over all ranks: what the fused kernels compute
   /// Why the figures do not count: what other work did to the worst of the ranks' threads
   /// meanwhile. Empty: they do.
   std::string why_not{};

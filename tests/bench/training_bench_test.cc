@@ -68,5 +68,25 @@ TEST(WhyNotOfSteps, IsWhatTheWorstReplicaWaited) {
   EXPECT_EQ(why_not(std::span(ranks).first(1), false), "");
 }
 
+TEST(TrainingSpeed, SaysWhatEachRoundTook) {
+  train::TrainOptions options{.recipe = train::default_recipe("mlp")};
+  options.recipe.batch_size = 48;
+  options.recipe.epochs = 100;
+  const data::Splits data = data::make_synthetic({.train = 96, .test = 20});
+  for (const auto& [steps, rounds] : {std::pair(3, 3), {25, 10}}) {
+    const TrainingSpeed speed = measure_training(train::make_run_setup(options, data, 1), 1, steps);
+    ASSERT_EQ(std::ssize(speed.rounds), rounds);
+    double seconds = 0, forward = 0;
+    for (int i = 0; i < rounds; ++i) {
+      const SpeedRound& round = speed.rounds[static_cast<std::size_t>(i)];
+      const int of_round = (i + 1) * steps / rounds - i * steps / rounds;
+      seconds += of_round * 48 / round.samples_per_second;
+      forward += of_round * round.phases.forward;
+    }
+    EXPECT_NEAR(seconds, steps * speed.step.mean, 1e-9);
+    EXPECT_NEAR(forward, steps * speed.phases.forward, 1e-9);
+  }
+}
+
 }  // namespace
 }  // namespace ringlet::bench

@@ -34,7 +34,7 @@ void remove_former(const fs::path& file) {
 
 }  // namespace
 
-RunFiles::RunFiles(const RunSetup& setup) {
+RunFiles::RunFiles(const RunSetup& setup, const BuildFacts& build) {
   const Files& files = setup.options.files;
   const std::int64_t first = setup.first_step, per_epoch = setup.partition.steps_per_epoch();
   const fs::path own = files.out.empty() ? fs::path() : files.out / "metrics.jsonl";
@@ -43,7 +43,7 @@ RunFiles::RunFiles(const RunSetup& setup) {
     if (!setup.resumed) remove_former(files.out / kBestModelFile);
     const std::vector<double> none(kTold, 0);
     const std::vector<Figure> told = task_of(setup.replica)->told_of_training(none);
-    files_.push_back(std::make_unique<RunRecord>(files.out / "run.json", setup));
+    files_.push_back(std::make_unique<RunRecord>(files.out / "run.json", setup, build));
     files_.push_back(std::make_unique<MetricsWriter>(own, first, per_epoch, "metrics"));
     files_.push_back(
         std::make_unique<EpochTable>(files.out / "epochs.csv", first, per_epoch, told));

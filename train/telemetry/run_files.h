@@ -14,13 +14,14 @@
 
 #include "train/reports/reports.h"
 #include "train/setup/run_setup.h"
+#include "train/telemetry/run_record.h"
 
 namespace ringlet::train {
 
 class RunFiles {
  public:
   /// Opens the files that `setup` asks for, which must outlive this. Throws FileError.
-  explicit RunFiles(const RunSetup& setup);
+  explicit RunFiles(const RunSetup& setup, const BuildFacts& build = {});
 
   /// The listeners for train() that write the files.
   std::vector<RunListener*> listeners() const;

@@ -112,8 +112,8 @@ json sync_of(const SyncPlan& plan) {
 
 }  // namespace
 
-RunRecord::RunRecord(std::filesystem::path file, const RunSetup& setup)
-    : file_(std::move(file)), setup_(setup) {}
+RunRecord::RunRecord(std::filesystem::path file, const RunSetup& setup, BuildFacts build)
+    : file_(std::move(file)), setup_(setup), build_(std::move(build)) {}
 
 void RunRecord::started(const StartReport& report) {
   const nn::Plan& plan = report.plan;
@@ -128,6 +128,7 @@ void RunRecord::started(const StartReport& report) {
                 {"flops_per_sample", flops}}},
               {"run", run_of(report, setup_)},
               {"machine", machine_of(setup_.options.execution)}};
+  if (!build_.empty()) record["build"] = build_;
   if (!setup_.verification.empty()) record["verification"] = verification_of(setup_);
   if (report.forecast != nullptr) record["pipeline"] = to_json(*report.forecast);
   if (!report.sync_plan.sums.empty()) record["sync"] = sync_of(report.sync_plan);

@@ -3,6 +3,7 @@
 // it describes the last start.
 //
 //   {"ringlet": "0.1.0", "started": "2026-11-21T17:30:00Z",
+//    "build": {"commit", "compiler", "build_type"},
 //    "data": {"name", "description", "test_contents", "directory", "synthetic_train",
 //             "synthetic_test"},
 //    "model": {"name", "parameters", "flops_per_sample"},
@@ -14,6 +15,8 @@
 //             "predicted_seconds", "taken_seconds"}], "steps", "waited_seconds"},
 //    "machine": {"system", "memory_bytes", "cpu": {..}, "gpus": [..], "versions": {..}}}
 //
+// "build" is there where the program says what it was built from.
+//
 // "sync" has the plan, where several ranks run. At the run's end it gets what that took on rank 0:
 // the steps of this start, the seconds a step that the replica's thread waited, and the median time
 // of each bucket's collective ("taken_seconds", not on a GPU). "predicted_seconds" are from "model"
@@ -24,6 +27,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <string>
 
 #include "train/reports/reports.h"
@@ -31,10 +35,13 @@
 
 namespace ringlet::train {
 
+/// What a program was built from: commit, compiler, build_type, as far as they are known.
+using BuildFacts = std::map<std::string, std::string>;
+
 class RunRecord : public RunListener {
  public:
   /// `setup` must outlive it.
-  RunRecord(std::filesystem::path file, const RunSetup& setup);
+  RunRecord(std::filesystem::path file, const RunSetup& setup, BuildFacts build = {});
 
   /// Writes the file. Throws FileError.
   void started(const StartReport& report) override;
@@ -44,6 +51,7 @@ class RunRecord : public RunListener {
  private:
   std::filesystem::path file_;
   const RunSetup& setup_;
+  BuildFacts build_;
   std::string record_;  // what was written
 };
 
