@@ -1,8 +1,8 @@
 // The program: reads the command line, runs one command, turns errors into one line and a code.
 //
-// Exit codes: 0 done, 1 failed, 2 the command line is wrong, 3 what was printed is lost, 4 the
-// machine was too busy to measure, under --strict, 5 a loss or weights are no numbers any more, 128
-// + n stopped by signal n.
+// Exit codes: 0 done, 1 failed, 2 the command line is wrong, 3 what was printed is lost, 4 what was
+// measured or compared is refused (--strict, --fail-over), 5 a loss or weights are no numbers any
+// more, 128 + n stopped by signal n.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -55,6 +55,7 @@ void describe(CLI::App& app, Action& action) {
   add_convert_command(app, action);
   add_report_command(app, action);
   add_bench_command(app, action);
+  add_compare_command(app, action);
   add_tune_command(app, action);
   add_simulate_command(app, action);
   add_pipeline_command(app, action);
@@ -114,6 +115,9 @@ int run_program(int argc, char** argv) {
   } catch (const UsageError& error) {
     print_error(error.what());
     return kUsage;
+  } catch (const ComparisonError& error) {
+    print_error(error.what());
+    return kNotGood;
   } catch (const train::NumbersError& error) {
     print_error(error.what());
     return kNoNumbers;

@@ -39,6 +39,7 @@ void add_report_command(CLI::App& app, Action& action);
 void add_bench_command(CLI::App& app, Action& action);
 /// Below `ringlet bench`.
 void add_bench_all_reduce_command(CLI::App& bench, Action& action);
+void add_compare_command(CLI::App& app, Action& action);
 void add_tune_command(CLI::App& app, Action& action);
 void add_simulate_command(CLI::App& app, Action& action);
 void add_pipeline_command(CLI::App& app, Action& action);

@@ -10,12 +10,18 @@ namespace ringlet::app {
 inline constexpr int kFailed = 1;
 inline constexpr int kUsage = 2;          ///< the command line is wrong
 inline constexpr int kUnwritten = 3;      ///< what was printed is lost
-inline constexpr int kBusy = 4;           ///< --strict: others disturbed what was measured
+inline constexpr int kNotGood = 4;        ///< --strict, --fail-over: measured, and refused
 inline constexpr int kNoNumbers = 5;      ///< a training whose numbers are none any more
 inline constexpr int kInterrupted = 128;  ///< plus the signal's number: what shells expect
 
 /// Flags that are valid by themselves but not together, or not for this run: kUsage.
 class UsageError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// What --fail-over and --strict of `ringlet compare` refuse: kNotGood.
+class ComparisonError : public Error {
  public:
   using Error::Error;
 };

@@ -27,7 +27,8 @@ the command line, a variable or a configuration file is wrong; nothing was begun
 done, but what was printed could not be written
 .TP
 4
-done, but other work disturbed what was measured; under \-\-strict alone
+done, and refused: under \-\-strict other work disturbed what was measured, or two files are unlike; a row is worse than
+\-\-fail\-over allows
 .TP
 5
 a training whose loss, gradient or weights are no numbers any more

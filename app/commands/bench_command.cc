@@ -306,7 +306,7 @@ int run(const BenchFlags& flags, const CLI::App& command) {
   }
   if (flags.why) json["why"] = tell_why(options, data, flags.why_seconds);
   if (!flags.json.empty()) write_file_atomically(flags.json, json.dump(2) + "\n");
-  return flags.strict && !speed.why_not.empty() ? kBusy : 0;
+  return flags.strict && !speed.why_not.empty() ? kNotGood : 0;
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ std::string busy_line(const std::vector<bench::Measurement>& rows) {
 }
 
 int exit_code(const AllReduceFlags& flags, const std::vector<bench::Measurement>& rows) {
-  return flags.strict && !bench::not_counting(rows).empty() ? kBusy : 0;
+  return flags.strict && !bench::not_counting(rows).empty() ? kNotGood : 0;
 }
 
 }  // namespace ringlet::app

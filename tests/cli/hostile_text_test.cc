@@ -94,6 +94,7 @@ TEST(HostileFlags, AreShownEscaped) {
   expect_refused({"predict", "--checkpoint", kBytes, kBytes});
   expect_refused({"export", "--checkpoint", kBytes, "--onnx", "o.onnx"});
   expect_refused({"report", kBytes});
+  expect_refused({"compare", kBytes, kBytes});
   expect_refused({"inspect", kBytes});
   expect_refused({"completion", kBytes});
   expect_refused({"bench", "all-reduce", "--begin", kBytes});
@@ -192,6 +193,7 @@ TEST_F(HostileFiles, OfEveryKindAreRefusedInOneLine) {
   }
   for (const std::string& rows : {kBytes, "{\"rows\":[{\"engine\":7," + text + ":1}]}"}) {
     expect_refused({"bench", "all-reduce", "--no-measure", "--with", file("rows", rows)});
+    expect_refused({"compare", file("rows", rows), path("run")});
   }
   for (const std::string& picture : {kBytes, "P5 " + kBytes, "\x89PNG\r\n\x1a\n" + kBytes}) {
     expect_refused({"predict", "--checkpoint", path("run"), file("p.png", picture)});

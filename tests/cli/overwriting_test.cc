@@ -66,6 +66,15 @@ const Writer kWriters[] = {
        return Arguments{"report", run, "--out", file};
      },
      "metrics.jsonl"},
+    {"ComparisonPage",
+     [](auto& run, auto& file) {
+       return Arguments{"compare", run, run, "--out", file};
+     },
+     "metrics.jsonl"},
+    {"ComparisonJson",
+     [](auto& run, auto& file) {
+       return Arguments{"compare", run, run, "--json", file};
+     }},
     {"Speed",
      [](auto&, auto& file) {
        return Arguments{"bench",  "train",   "--model", "mlp",       "--synthetic-train",

@@ -40,6 +40,7 @@ const Command kCommands[] = {
     {"Verify", {"verify", "--checkpoint", "RUN", "RUN/../lfw.bin"}},
     {"Convert", {"convert", "RUN/../lfw.bin", "--out", "RUN/lfw", "--force"}},
     {"Report", {"report", "RUN", "--out", "RUN/page.html", "--force"}},
+    {"Compare", {"compare", "RUN", "RUN"}},
     {"Replay", {"replay", "RUN/../t.json", "--json", "RUN/replay.json", "--force"}},
     {"Inspect", {"inspect", "RUN"}},
     {"InspectJson", {"inspect", "RUN", "--json"}},

@@ -31,6 +31,30 @@ constexpr const char* kRow =
     R"("bytes":4096,"count":1024,"type":"f32","op":"sum","in_place":true,"iterations":3,)"
     R"("median_us":2,"min_us":2,"p99_us":2,"wrong":0})";
 
+/// Of `bench train --json`, without the parts of a step.
+constexpr const char* kSpeed = R"({"samples_per_second":100})";
+
+/// Compares two files, or a file and a run's folder, with code `code`.
+Provocation compare(int code, const std::string& a, const std::string& b,
+                    const Arguments& flags = {}) {
+  return {code, [=](const Stage& stage) {
+            return ringlet(Arguments{"compare", stage.file("a", a), stage.file("b", b)} + flags);
+          }};
+}
+/// A run of such metrics with itself.
+Provocation compare_run(const std::string& metrics) {
+  return {1, [=](const Stage& stage) {
+            std::filesystem::create_directories(stage / "run");
+            stage.file("run/metrics.jsonl", metrics);
+            return ringlet({"compare", stage / "run", stage / "run"});
+          }};
+}
+/// kRow with another word.
+std::string row_with(const std::string& what, const std::string& by) {
+  std::string row = kRow;
+  return row.replace(row.find(what), what.size(), by);
+}
+
 Provocation simulate(const Arguments& flags) {
   return {2, [=](const Stage&) { return ringlet(Arguments{"simulate"} + flags); }};
 }
@@ -284,6 +308,16 @@ std::vector<Provocation> provocations_by_flags() {
          return ringlet({"bench", "all-reduce", "--no-measure", "--with", stage.file("rows", "{}"),
                          "--report", stage / "page"});
        }},
+      // ringlet compare.
+      compare(1, "", kRow),
+      compare(1, kSpeed, kSpeed),
+      compare(1, kRow, R"({"samples_per_second":100,"device":"cuda:0"})"),
+      compare(1, kRow, row_with("ring\"", "tree\"")),
+      compare_run(""),
+      compare_run(R"({"kind":"epoch","epoch":1,"seconds":0,"samples_per_second":1})"),
+      compare(4, kRow, std::string(kRow) + "\n" + row_with("\"ranks\":2", "\"ranks\":3"),
+              {"--strict"}),
+      compare(4, kRow, row_with("_us\":2", "_us\":3"), {"--fail-over", "1.05"}),
       // ringlet simulate.
       simulate({"--alpha", "5"}),
       simulate({"--beta", "0"}),
