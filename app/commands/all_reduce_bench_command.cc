@@ -371,7 +371,7 @@ int run_families(const AllReduceFlags& flags, const CLI::App& command) {
   Outcome outcome;
   for (const int ranks : flags.ranks) {
     const RowsFile file;
-    if (&ranks == &flags.ranks.front()) {
+    if (outcome.rows.empty()) {
       fmt::print("{}\n", time_text(flags, blocks));
       std::fflush(stdout);  // before what the processes say
     }

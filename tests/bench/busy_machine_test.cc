@@ -72,7 +72,7 @@ AllReduceBenchOptions twins() {
   options.execution.strategies.add(
       {"its twin", comm::Needs::nothing, comm::RingAllReduce::path_cost,
        [](comm::Transport& transport) { return std::make_unique<Twin>(transport); }});
-  options.iterations = 3 * kRounds;
+  options.iterations = 2 * kRounds;
   options.warm_up = 2;
   options.execution.devices.assign(2, DeviceId{});
   options.execution.overlap = false;
@@ -92,18 +92,24 @@ std::vector<std::string> winners_of(const std::vector<Measurement>& rows) {
 TEST(BesideBusyLoops, NoFalseWinnerIsNamedInTwentyRuns) {
   const BusyLoops loops;
   double most = 1;  // that the medians of a run were apart: by them alone each run names a winner
-  int silent = 0;
+  int silent = 0, by_intervals_alone = 0;
   for (int run = 0; run < 20; ++run) {
-    const auto rows = measure_all_reduce(twins(), [](const Measurement&) {});
+    auto rows = measure_all_reduce(twins(), [](const Measurement&) {});
     const auto [less, more] = std::minmax(rows[0].median_us, rows[1].median_us);
     most = std::max(most, more / less);
     const std::vector<std::string> winners = winners_of(rows);
     silent += winners.empty() ? 1 : 0;
-    if (winners.size() != 1) continue;
-    ADD_FAILURE() << "run " << run << " names " << winners.front() << ": " << rows[0].low_us
-                  << " to " << rows[0].high_us << " us beside " << rows[1].low_us << " to "
-                  << rows[1].high_us;
+    if (winners.size() == 1) {
+      ADD_FAILURE() << "run " << run << " names " << winners.front() << ": " << rows[0].low_us
+                    << " to " << rows[0].high_us << " us beside " << rows[1].low_us << " to "
+                    << rows[1].high_us;
+    }
+    for (Measurement& row : rows) row.counts = true;
+    by_intervals_alone += winners_of(rows).size() == 1 ? 1 : 0;
   }
+  // The intervals of equal ones lie apart once in some thousand runs, or now and then where the
+  // loops keep step with the rounds. So one guard holds where the other one does not.
+  EXPECT_LE(by_intervals_alone, 2);
   RecordProperty("medians_apart", std::to_string(most));
   RecordProperty("runs_that_say_nothing", silent);
 }
