@@ -18,7 +18,8 @@ void add_budget_flags(CLI::App& command, AllReduceFlags& flags);
 std::string time_text(const AllReduceFlags& flags, const std::vector<AllReduceBlock>& blocks);
 /// "the machine was busy: 31 of 120 rows do not count" as a line; "" where all do.
 std::string busy_line(const std::vector<bench::Measurement>& rows);
-/// The exit code of a measurement that went well: kNotGood under --strict where a row does not count.
+/// The exit code of a measurement that went well: kNotGood under --strict where a row does not
+/// count.
 int exit_code(const AllReduceFlags& flags, const std::vector<bench::Measurement>& rows);
 
 }  // namespace ringlet::app

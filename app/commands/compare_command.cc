@@ -122,10 +122,11 @@ void add_compare_command(CLI::App& app, Action& action) {
        train::option("strict", &CompareFlags::strict,
                      {.help = "end with code 4 where the machines, builds, ranks, types or "
                               "versions are unlike"})});
-  add_flags(
-      *command, *flags, "Files",
-      {train::option("out", &CompareFlags::out, {.help = "a page of it, for a browser"}),
-       train::option("json", &CompareFlags::json, {.help = "write the figures to this file"})});
+  add_flags(*command, *flags, "Files",
+            {train::option("out", &CompareFlags::out,
+                           {.help = "a page of it, for a browser", .value_name = "FILE"}),
+             train::option("json", &CompareFlags::json,
+                           {.help = "write the figures", .value_name = "FILE"})});
   add_force_flag(*command, flags->force)->group("Files");
   command->callback(
       [flags, command, &action] { action = [=] { return run_compare(*flags, *command); }; });

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "app/report/axis.h"
 #include "app/report/html.h"
 #include "bench/all_reduce/comparison.h"
 #include "bench/all_reduce/sizes.h"

@@ -385,7 +385,7 @@ void Console::finish() {
   clear_line();
   if (const std::string busy = in_words(interference_, "replica 0's"); !busy.empty()) {
     fmt::print(out_, "\n");
-    say("busy", busy + ": seconds, samples/s and what is in sync are a busy machine's");
+    say("busy", busy + ": the times above are a busy machine's");
   }
   if (scaled_steps_ > 0) {
     fmt::print(out_, "\n");
