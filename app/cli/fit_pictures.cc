@@ -97,8 +97,9 @@ Fit fit_of(const RawFlags& flags) {
   return fit;
 }
 
-/// "--epochs 50 --augment crop-flip: for 800 pictures"
-std::string in_words(const train::GivenOptions& usual, std::int64_t pictures) {
+/// "--epochs 50 --augment crop-flip: for 800 pictures". How many a split leaves exactly is known
+/// when all have been compared.
+std::string in_words(const train::GivenOptions& usual, const Fit& fit, bool is_split) {
   std::string words;
   for (const char* key : {"epochs", "batch_size", "lr", "augment", "label_smoothing"}) {
     const auto found = usual.find(key);
@@ -108,7 +109,8 @@ std::string in_words(const train::GivenOptions& usual, std::int64_t pictures) {
         fmt::format("{}{} {}", words.empty() ? "" : " ",
                     train::recipe_options().at(key).flag_name(), std::visit(text, found->second));
   }
-  return fmt::format("{}: for {} pictures", words, train::with_commas(pictures));
+  return fmt::format("{}: for {}{} pictures", words, is_split ? "about " : "",
+                     train::with_commas(fit.pictures));
 }
 
 FittedFlags with(const RawFlags& flags, const Fit& fit) {
@@ -119,7 +121,7 @@ FittedFlags with(const RawFlags& flags, const Fit& fit) {
   if (fit.image_size > 0) recipe["image_size"] = fit.image_size;
   if (!fit.model.empty()) recipe["model"] = fitted.flags.model = fit.model;
   train::GivenOptions usual = train::usual_for_pictures(fitted.flags.model, recipe, fit.pictures);
-  if (!usual.empty()) fitted.told.push_back(in_words(usual, fit.pictures));
+  if (!usual.empty()) fitted.told.push_back(in_words(usual, fit, recipe.contains("split")));
   recipe.merge(usual);
   return fitted;
 }
