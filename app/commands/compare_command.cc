@@ -76,8 +76,9 @@ void require_none_beyond(const compare::Comparison& comparison, double limit) {
 
 int run_compare(const CompareFlags& flags, const CLI::App& command) {
   check_outputs(flags, command);
+  compare::Side a = compare::read_side(flags.a);
   const compare::Comparison comparison =
-      compare::compared(compare::read_side(flags.a), compare::read_side(flags.b));
+      compare::compared(std::move(a), compare::read_side(flags.b));
   if (flags.strict && !comparison.unlike.empty()) {
     print_if_possible([&] {
       for (const compare::Unlike& one : comparison.unlike) fmt::print("{}\n", one.text);
