@@ -76,7 +76,9 @@ std::string in_words(const Interference& seen, const std::string& whose) {
     text = fmt::format("other work had {} processor for {:.0f} % of the time", whose,
                        100 * seen.waited_share());
   }
-  if (seen.stolen_share() >= kMuchStolen) {
+  // The kernel counts whole ticks of 10 ms: one or two of them may be next to nothing.
+  constexpr std::int64_t kFewestTicks = 3;
+  if (seen.stolen_share() >= kMuchStolen && seen.stolen >= kFewestTicks) {
     text += fmt::format("{}the machine's host took {:.0f} % of the processors' time",
                         text.empty() ? "" : ", ", 100 * seen.stolen_share());
   }

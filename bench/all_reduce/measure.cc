@@ -44,7 +44,7 @@ bool pins_ranks(const AllReduceBenchOptions& options, int ranks) {
 }
 
 double expected_seconds(const AllReduceBenchOptions& options, int ranks) {
-  constexpr double kOfACall = 10e-6, kOfAByte = 1e-9;  // written, summed, read and compared
+  constexpr double kOfACall = 20e-6, kOfAByte = 0.5e-9;  // written, summed, read and compared
   const int processors = usable_processors();
   const int turns = (ranks + processors - 1) / processors;
   double seconds = 0;
@@ -52,7 +52,8 @@ double expected_seconds(const AllReduceBenchOptions& options, int ranks) {
     const double call = (kOfACall + kOfAByte * static_cast<double>(bytes)) * turns;
     const int calls = options.iterations > 0 ? options.iterations : kFewestIterations;
     const double counted = call * (options.warm_up + calls + rounds_of(calls));
-    const double chosen = options.iterations > 0 ? 0 : kSecondsOfASize + call * options.warm_up;
+    const double chosen =
+        options.iterations > 0 ? 0 : std::min(kSecondsOfASize, kMostIterations * call);
     seconds += std::max(counted, chosen) * static_cast<double>(options.strategies.size());
   }
   return seconds;

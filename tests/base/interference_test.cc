@@ -78,6 +78,7 @@ TEST(Interference, OfSeveralThreadsIsThatOfTheWorst) {
 
 TEST(Interference, IsToldWhereItIsMuch) {
   EXPECT_EQ(in_words({.seconds = 1, .waited = 0.09, .stolen = 4, .ticks = 100}, "a rank's"), "");
+  EXPECT_EQ(in_words({.seconds = 1, .stolen = 2, .ticks = 10}, "a rank's"), "");
   EXPECT_EQ(in_words({.seconds = 2, .waited = 0.68, .stolen = 12, .ticks = 100}, "a rank's"),
             "other work had a rank's processor for 34 % of the time, the machine's host took 12 % "
             "of the processors' time");
