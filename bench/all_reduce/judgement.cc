@@ -59,7 +59,7 @@ bool were_many_calls_hit(const Measurement& row, const RowSigns& signs) {
 }  // namespace
 
 int rounds_of(int iterations) {
-  return iterations < kFewestJudged ? 1 : std::min(iterations, kRounds);
+  return iterations < kFewestJudged ? 1 : std::clamp(iterations / 2, kFewestJudged, kRounds);
 }
 
 int calls_of_round(int iterations, int rounds, int round) {

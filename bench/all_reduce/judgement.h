@@ -44,7 +44,7 @@ inline constexpr int kRounds = 11;
 /// 95 %. It is the least k = 1 does.
 inline constexpr int kFewestJudged = 6;
 
-/// How many rounds so many calls are made in.
+/// How many rounds so many calls are made in: with two of them in each, as far as that goes.
 int rounds_of(int iterations);
 /// Calls of the round-th of `rounds`: as equal as can be.
 int calls_of_round(int iterations, int rounds, int round);

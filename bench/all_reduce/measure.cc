@@ -51,7 +51,8 @@ double expected_seconds(const AllReduceBenchOptions& options, int ranks) {
   for (const std::int64_t bytes : options.sizes) {
     const double call = (kOfACall + kOfAByte * static_cast<double>(bytes)) * turns;
     const int calls = options.iterations > 0 ? options.iterations : kFewestIterations;
-    const double counted = call * (options.warm_up + calls + rounds_of(calls));
+    const double counted =
+        call * (options.warm_up + calls + rounds_of(calls) * untimed_calls(options));
     const double chosen =
         options.iterations > 0 ? 0 : std::min(kSecondsOfASize, kMostIterations * call);
     seconds += std::max(counted, chosen) * static_cast<double>(options.strategies.size());

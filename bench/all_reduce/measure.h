@@ -19,6 +19,7 @@
 // part: what a caller that needs its input would have to do.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -61,6 +62,11 @@ struct AllReduceBenchOptions {
 
 /// Whether the ranks, `ranks` over all processes, are pinned.
 bool pins_ranks(const AllReduceBenchOptions& options, int ranks);
+
+/// Calls before those that a round times, but for the first round.
+inline int untimed_calls(const AllReduceBenchOptions& options) {
+  return std::min(options.warm_up, 2);
+}
 
 /// About how long measure_all_reduce() takes with so many ranks, without measuring anything again.
 double expected_seconds(const AllReduceBenchOptions& options, int ranks);

@@ -1,8 +1,9 @@
 // RowBench: what one rank does for a row of the benchmark, round by round (judgement.h).
 //
 // A round has a communicator of its own, as if the program began anew: where its memory comes to
-// lie is worth some per cent, so it belongs to what differs between rounds. The round's first call
-// is not timed; before the first round there are the warm-up's calls.
+// lie is worth some per cent, so it belongs to what differs between rounds. The round's first calls
+// are not timed: strategies that share memory take turns with two pieces of it, and see one of them
+// for the first time in each. Before the first round there are the warm-up's calls.
 #pragma once
 
 #include <cstddef>

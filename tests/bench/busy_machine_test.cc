@@ -72,7 +72,7 @@ AllReduceBenchOptions twins() {
   options.execution.strategies.add(
       {"its twin", comm::Needs::nothing, comm::RingAllReduce::path_cost,
        [](comm::Transport& transport) { return std::make_unique<Twin>(transport); }});
-  options.iterations = kRounds;
+  options.iterations = 2 * kRounds;
   options.warm_up = 2;
   options.execution.devices.assign(2, DeviceId{});
   options.execution.overlap = false;

@@ -17,6 +17,8 @@ TEST(Rounds, ShareTheCallsOut) {
   EXPECT_EQ(rounds_of(1), 1);
   EXPECT_EQ(rounds_of(kFewestJudged - 1), 1);
   EXPECT_EQ(rounds_of(kFewestJudged), kFewestJudged);
+  EXPECT_EQ(rounds_of(13), kFewestJudged);
+  EXPECT_EQ(rounds_of(2 * kRounds), kRounds);
   EXPECT_EQ(rounds_of(1000), kRounds);
   for (const int calls : {1, 5, 6, 11, 12, 1000}) {
     int sum = 0, most = 0, least = calls;
