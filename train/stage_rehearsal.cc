@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "base/median.h"
 #include "base/stopwatch.h"
 #include "kernels/host_copy.h"
 #include "train/loop/stage_link.h"
@@ -33,13 +34,6 @@ struct RankStep {
 };
 
 std::size_t index_of(int index) { return static_cast<std::size_t>(index); }
-
-double median_of(std::vector<double> seconds) {
-  if (seconds.empty()) return 0;
-  std::sort(seconds.begin(), seconds.end());
-  const std::size_t count = seconds.size();
-  return (seconds[(count - 1) / 2] + seconds[count / 2]) / 2;
-}
 
 double mean_of(const std::vector<double>& seconds) {
   double sum = 0;

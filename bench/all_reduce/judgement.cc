@@ -6,6 +6,8 @@
 #include <cmath>
 #include <tuple>
 
+#include "base/median.h"
+
 namespace ringlet::bench {
 
 namespace {
@@ -20,11 +22,6 @@ double below(int n, int k) {
     term *= static_cast<double>(n - i) / (i + 1);
   }
   return sum;
-}
-
-double median_of(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
 }
 
 /// What says that others were at work, whether or not it did harm. `row`: its p99 is such a sign.

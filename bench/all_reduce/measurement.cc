@@ -13,6 +13,7 @@
 #include "base/files/input_file.h"
 #include "base/files/json_fields.h"
 #include "base/files/json_text.h"
+#include "base/median.h"
 #include "base/one_line.h"
 
 namespace ringlet::bench {
@@ -37,9 +38,8 @@ void set_times(Measurement& measurement, std::vector<double> seconds) {
     return 1e6 *
            seconds[static_cast<std::size_t>(std::ceil(share * static_cast<double>(count - 1)))];
   };
-  const double middle = (seconds[(count - 1) / 2] + seconds[count / 2]) / 2;
   measurement.iterations = static_cast<std::int64_t>(count);
-  measurement.median_us = 1e6 * middle;
+  measurement.median_us = 1e6 * median_of(seconds);
   measurement.min_us = 1e6 * seconds.front();
   measurement.mean_us =
       1e6 * std::accumulate(seconds.begin(), seconds.end(), 0.0) / static_cast<double>(count);

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "base/files/atomic_file.h"
+#include "base/median.h"
 #include "bench/fma_peak.h"
 #include "kernels/elementwise.h"
 #include "kernels/host_copy.h"
@@ -57,12 +58,6 @@ double processor_seconds() {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 struct Seconds {
   double by_clock, of_processors;
 };
@@ -78,7 +73,7 @@ Seconds seconds_of(int repeats, F run) {
     processors.push_back(processor_seconds() - used);
     clock.push_back(seconds_by_clock() - begin);
   }
-  return {median(clock), median(processors)};
+  return {median_of(clock), median_of(processors)};
 }
 
 std::vector<float> spread(std::int64_t count) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/median.h"
 #include "base/memory_limits.h"
 #include "kernels/elementwise.h"
 #include "kernels/host_copy.h"
@@ -231,12 +232,6 @@ double seconds_of(Device& device, const Work& work) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-double median_of(std::vector<double> seconds) {
-  const auto middle = seconds.begin() + std::ssize(seconds) / 2;
-  std::nth_element(seconds.begin(), middle, seconds.end());
-  return *middle;
-}
-
 /// Parts [begin, end) together on a device.
 class Rounds {
  public:
@@ -264,7 +259,7 @@ class Rounds {
   void tell(std::size_t part, UnitCost& cost) const {
     const Seconds& seconds = seconds_[part];
     cost.forward = median_of(seconds.forward);
-    cost.backward = seconds.backward.empty() ? 0 : median_of(seconds.backward);
+    cost.backward = median_of(seconds.backward);
     cost.update = median_of(seconds.update);
   }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/median.h"
 #include "base/processors.h"
 #include "base/unsigned_nan.h"
 #include "train/loop/centres_in_words.h"
@@ -17,12 +18,6 @@ namespace ringlet::train {
 namespace {
 
 constexpr std::size_t kStepsKept = 1024;
-
-double median_of(std::vector<double> seconds) {
-  const auto middle = seconds.begin() + std::ssize(seconds) / 2;
-  std::nth_element(seconds.begin(), middle, seconds.end());
-  return seconds.empty() ? 0 : *middle;
-}
 
 std::vector<RunListener*> none_of_them_null(std::span<RunListener* const> listeners) {
   for (const RunListener* listener : listeners) {
