@@ -62,7 +62,7 @@ struct Side {
 };
 
 /// Reads a file or a folder; which kind it is shows in it. Of several rows of the same group, name
-/// and size the quickest counts, as in the benchmark's own tables. Throws FileError in one line
+/// and size the quickest is taken, of those that count if any does. Throws FileError in one line
 /// that names the file, and the row and field that are wrong.
 Side read_side(const std::filesystem::path& path);
 

@@ -154,6 +154,14 @@ TEST_F(Compare, ReadsRowsOfAllReduce) {
                       "with 2 ranks", "with f32 sum", "with ranks not pinned"}));
 }
 
+TEST_F(Compare, TakesOfTheSameRowsOneThatCounts) {
+  json quick = row_of("ring", 4096, 1, 1.5);
+  quick.update({{"counts", false}, {"why_not", "busy"}});
+  const json slow = row_of("ring", 4096, 2, 1.5);
+  EXPECT_EQ(read_side(rows("a.json", {quick, slow})).rows[0].figure.value, 2);
+  EXPECT_EQ(read_side(rows("b.json", {slow, quick})).rows[0].figure.value, 2);
+}
+
 /// What `bench train --json` writes, with rounds of these speeds.
 json training(double speed, const std::vector<double>& rounds) {
   const auto parts = [](double forward) {
