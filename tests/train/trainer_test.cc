@@ -4,7 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/comm/processes.h"
@@ -84,6 +87,27 @@ TEST(Train, RunsOnAGroup) {
   const RunSetup setup = make_run_setup(plain_options(2), formula_splits(64), 2);
   comm::LocalGroup group = threads_of(setup.options.execution);
   EXPECT_EQ(train(group, setup, {}).step, setup.last_step);
+}
+
+// A rank that fails tells the others before it has ended. What one of them then finds gone, such as
+// a file aside that rank 0 has removed, is not why the run ended.
+TEST(RunReplicas, NameTheFailureThatCameFirst) {
+  std::atomic<bool> other_has_failed{false};
+  const std::string message = testing::message_of<Error>([&] {
+    run_replicas(on_processors(3), [&](Device&, comm::Communicator& communicator) {
+      if (communicator.rank() == 0) return;
+      if (communicator.rank() == 1) {
+        communicator.abort("a row is broken");
+        while (!other_has_failed) std::this_thread::yield();
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));  // it is on its way out
+        throw Error("a row is broken");
+      }
+      while (!communicator.transport().root_cause()) std::this_thread::yield();
+      other_has_failed = true;
+      throw Error("a file is gone");
+    });
+  });
+  EXPECT_EQ(message, "replica 1 (cpu:0): a row is broken");
 }
 
 }  // namespace

@@ -18,10 +18,11 @@ namespace {
 
 constexpr std::chrono::milliseconds kLook(100);  // for an abort, of which nobody tells
 
-bool is_secondary(const std::exception_ptr& error) {
+template <class T>
+bool is(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
-  } catch (const comm::Aborted&) {
+  } catch (const T&) {
     return true;
   } catch (...) {
     return false;
@@ -42,8 +43,14 @@ void ReplicaWatch::ended(int rank) {
 }
 
 void ReplicaWatch::failed(int rank, std::exception_ptr error) {
+  // Where the world has been aborted for another rank, what fails here follows from that: a file in
+  // a folder, say, that rank 0 has taken away since. Errors of communication know that themselves.
+  const auto cause = root_cause();
+  if (cause && cause->rank != rank && !is<comm::CommError>(error)) {
+    error = std::make_exception_ptr(comm::Aborted(*cause));
+  }
   const std::lock_guard lock(mutex_);
-  Failure& kept = is_secondary(error) ? secondary_ : root_;
+  Failure& kept = is<comm::Aborted>(error) ? secondary_ : root_;
   if (!kept.error) kept = {std::move(error), rank};
   changed_.notify_one();
 }
