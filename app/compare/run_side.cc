@@ -29,9 +29,22 @@ Shown last_of(const RunFolder& run, const char* name, double EpochMetrics::*fiel
                                       : fmt::format("{:.4g}", value)};
 }
 
+/// Without those in which a run learnt nothing, since all of it had been learnt before: it was
+/// resumed for their test alone.
+std::vector<EpochMetrics> learnt_epochs(const RunFolder& run) {
+  std::vector<EpochMetrics> epochs = run.metrics.epochs;
+  std::erase_if(epochs, [](const EpochMetrics& epoch) { return epoch.samples_per_second == 0; });
+  if (epochs.empty()) {
+    throw FileError((run.path / "metrics.jsonl").string() +
+                    " has no epoch in which the run learnt; compare runs that have one");
+  }
+  return epochs;
+}
+
 Row row_of_epochs(const RunFolder& run, const char* name, double EpochMetrics::*field,
                   bool is_rate) {
-  std::span<const EpochMetrics> epochs = run.metrics.epochs;
+  const std::vector<EpochMetrics> learnt = learnt_epochs(run);
+  std::span<const EpochMetrics> epochs = learnt;
   if (epochs.size() >= kEpochsWithWarmUp) epochs = epochs.subspan(1);
   std::vector<double> parts;
   double sum = 0;

@@ -280,6 +280,18 @@ TEST_F(Compare, NamesFileRowAndFieldOfWhatItCannotRead) {
   EXPECT_TRUE(says(refusal(path("run")), {"metrics.jsonl: epoch 2: 'seconds' is not above 0"}));
   file("run/metrics.jsonl", epoch(1, 1, -3, 1));
   EXPECT_TRUE(says(refusal(path("run")), {"epoch 1: 'samples_per_second' is not above 0"}));
+  file("run/metrics.jsonl", epoch(1, 1, 0, 1));
+  EXPECT_TRUE(
+      says(refusal(path("run")), {"metrics.jsonl has no epoch in which the run learnt; compare"}));
+}
+
+// A run that is resumed after its last step tests again, and learns nothing.
+TEST_F(Compare, LeavesEpochsOutThatWereOnlyTested) {
+  std::filesystem::create_directories(path("run"));
+  file("run/metrics.jsonl", epoch(1, 4, 100, 0.5) + epoch(2, 0.1, 0, 0.5));
+  const Side side = read_side(path("run"));
+  EXPECT_DOUBLE_EQ(side.rows.at(0).figure.value, 4);
+  EXPECT_DOUBLE_EQ(side.rows.at(1).figure.value, 100);
 }
 
 TEST_F(Compare, RefusesWhatHasNothingInCommon) {

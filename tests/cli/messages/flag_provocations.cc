@@ -315,6 +315,7 @@ std::vector<Provocation> provocations_by_flags() {
       compare(1, kRow, row_with("ring\"", "tree\"")),
       compare_run(""),
       compare_run(R"({"kind":"epoch","epoch":1,"seconds":0,"samples_per_second":1})"),
+      compare_run(R"({"kind":"epoch","epoch":1,"seconds":1,"samples_per_second":0})"),
       compare(4, kRow, std::string(kRow) + "\n" + row_with("\"ranks\":2", "\"ranks\":3"),
               {"--strict"}),
       compare(4, kRow, row_with("_us\":2", "_us\":3"), {"--fail-over", "1.05"}),
