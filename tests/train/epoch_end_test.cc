@@ -197,6 +197,29 @@ TEST(EpochEnd, AWishInTheTestOfTheLastEpochLeavesTheModelAndTheTestToDo) {
   EXPECT_EQ(model_in(folder.path()), model);
 }
 
+// A run that ends within an epoch says what that part took; one that goes on counts it in.
+TEST(EpochEnd, CountsTheStepsOfAllRunsThatHadAShare) {
+  const data::Splits data = formula_splits(100);
+  const testing::TemporaryDirectory folder;
+  TrainOptions options = options_into(folder.path());
+  options.max_steps = 1;
+  const EpochReport part = run(setup_of(options, data)).epochs.at(0);
+  ASSERT_TRUE(read_state(folder.path()).progress.earlier.has_value());
+  EXPECT_EQ(read_state(folder.path()).progress.earlier->seconds, part.seconds);
+
+  const EpochReport again = run(setup_of(options, data)).epochs.at(0);  // nothing but the test
+  EXPECT_EQ(again.seconds, part.seconds);
+  EXPECT_EQ(again.samples_per_second, part.samples_per_second);
+  EXPECT_EQ(again.phases, part.phases);
+
+  options.max_steps = 2;
+  const EpochReport whole = run(setup_of(options, data)).epochs.at(0);
+  EXPECT_GT(whole.seconds, part.seconds);
+  EXPECT_GT(whole.phases.backward, part.phases.backward);
+  EXPECT_NEAR(whole.samples_per_second * whole.seconds, 100, 1e-9);
+  EXPECT_FALSE(read_state(folder.path()).progress.earlier.has_value());
+}
+
 /// Some samples, of which one cannot be read as long as `broken`.
 class WithBrokenSample : public data::Dataset {
  public:

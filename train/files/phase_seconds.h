@@ -12,6 +12,10 @@ struct PhaseSeconds {
   double sync = 0;
   double update = 0;
   double total() const { return data + forward + backward + sync + update; }
+  PhaseSeconds operator+(const PhaseSeconds& other) const {
+    return {data + other.data, forward + other.forward, backward + other.backward,
+            sync + other.sync, update + other.update};
+  }
   PhaseSeconds since(const PhaseSeconds& earlier) const {
     return {data - earlier.data, forward - earlier.forward, backward - earlier.backward,
             sync - earlier.sync, update - earlier.update};

@@ -192,6 +192,7 @@ std::string format_state_json(const StateJson& state) {
     json["epoch_told"] = state.progress.epoch_told;
   }
   if (state.progress.untested) json["untested"] = to_json(*state.progress.untested);
+  if (state.progress.earlier) json["earlier"] = to_json(*state.progress.earlier);
   if (state.progress.unverified) json["unverified"] = true;
   if (!state.progress.best.empty()) json["best"] = to_json(state.progress.best);
   if (state.progress.best_test) json["best_test"] = to_json(*state.progress.best_test);
@@ -226,6 +227,7 @@ StateJson parse_state_json(const std::string& source, std::string_view text) {
       state.progress.epoch_told = json["epoch_told"].get<std::array<double, 4>>();
     }
     if (json.contains("untested")) state.progress.untested = read_ended_epoch(json["untested"]);
+    if (json.contains("earlier")) state.progress.earlier = read_ended_epoch(json["earlier"]);
     if (json.contains("unverified")) read_field(json, "unverified", state.progress.unverified);
     if (json.contains("best")) state.progress.best = read_best(json["best"]);
     if (json.contains("best_test")) {

@@ -21,6 +21,10 @@ struct EndedEpoch {
   double seconds = 0;
   std::int64_t samples = 0;  ///< that were learnt in them
   PhaseSeconds phases;       ///< of rank 0's replica
+  /// With that of a later part of the epoch.
+  EndedEpoch operator+(const EndedEpoch& other) const {
+    return {seconds + other.seconds, samples + other.samples, phases + other.phases};
+  }
   bool operator==(const EndedEpoch&) const = default;
 };
 
@@ -57,6 +61,8 @@ struct Progress {
   /// There from an epoch's last step to the end of its evaluation, with which a run that was ended
   /// in between begins.
   std::optional<EndedEpoch> untested{};
+  /// What the steps of the epoch that is under way took, where a run was ended within it.
+  std::optional<EndedEpoch> earlier{};
   /// The same of a verification that is due after this step.
   bool unverified = false;
   std::vector<BestVerification> best{};  ///< of each set of pairs, in the order of --verify

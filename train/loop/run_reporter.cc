@@ -160,6 +160,9 @@ EndedEpoch RunReporter::end_epoch(const PhaseSeconds& phases) {
 
 void RunReporter::epoch_done(const Progress& progress, const EndedEpoch& ended,
                              const Evaluation& test) {
+  const auto a_second = [&ended](double amount) {  // nothing may be known of what was learnt before
+    return ended.seconds > 0 ? amount / ended.seconds : 0;
+  };
   EpochReport report{
       .epoch = setup_.partition.epoch_of(progress.step - 1) + 1,
       .step = progress.step,
@@ -167,8 +170,8 @@ void RunReporter::epoch_done(const Progress& progress, const EndedEpoch& ended,
       .told = task_of(setup_.replica)->told_of_training(progress.epoch_told),
       .test = test,
       .seconds = ended.seconds,
-      .samples_per_second = static_cast<double>(ended.samples) / ended.seconds,
-      .sync_share = ended.phases.sync / ended.seconds,
+      .samples_per_second = a_second(static_cast<double>(ended.samples)),
+      .sync_share = a_second(ended.phases.sync),
       .phases = ended.phases,
       .best = progress.best_test,
       .is_best = progress.best_test && progress.best_test->step == progress.step};

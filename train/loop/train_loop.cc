@@ -283,9 +283,8 @@ RunResult TrainLoop::run() {
   settle();
   const bool in_epoch = progress_.epoch_samples > 0;
   if (goes_on && in_epoch) {
-    const EndedEpoch ended = reporter_.end_epoch(step_.phases());
     tell_stages();
-    goes_on = test(ended);
+    goes_on = test(progress_.earlier.value_or(EndedEpoch()));
   }
   result_.step = progress_.step;
   result_.finished = goes_on;
@@ -544,8 +543,15 @@ void TrainLoop::after_step() {
   }
   if (check) check_replicas();
   const bool last = progress_.step == setup_.last_step;
-  if (epoch_end) progress_.untested = reporter_.end_epoch(step_.phases());
-  if (epoch_end) tell_stages();
+  if (epoch_end || last || stop_agreed_) {
+    const EndedEpoch whole =
+        progress_.earlier.value_or(EndedEpoch()) + reporter_.end_epoch(step_.phases());
+    (epoch_end ? progress_.untested : progress_.earlier) = whole;
+  }
+  if (epoch_end) {
+    progress_.earlier.reset();
+    tell_stages();
+  }
   progress_.unverified = verifies;
   save_if_due(stop_agreed_ && !last);  // before the test, which takes its time, and may fail
   const bool tested = (!epoch_end || test(*progress_.untested)) && (!verifies || verify());

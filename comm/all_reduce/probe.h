@@ -1,0 +1,48 @@
+// A probe: which strategies are the fastest for these ranks where they are now, told by timing them
+// for some milliseconds. What stated costs (cost_model.h) cannot know is seen: how far the ranks'
+// processors are from each other, how many ranks share one, how fast each way of copying is here.
+//
+// Powers of two of bytes are timed from 1 KiB on, at first a few of them far apart, then those
+// between as long as there is time. A size's strategies take turns, in rounds; a call lasts from a
+// barrier to the end of its slowest rank, and of its rounds the lower quartile counts: other work
+// only ever adds time. Strategies that are far behind at a size, and move no fewer bytes than what
+// is ahead, are not tried at larger ones.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "comm/all_reduce/strategies.h"
+#include "comm/all_reduce/strategy_table.h"
+
+namespace ringlet::comm {
+
+struct ProbeOptions {
+  double seconds = 0.05;           ///< about how long all of it may take
+  std::int64_t largest = 4 << 20;  ///< bytes; from there on the fastest one stays
+};
+
+struct ProbedTime {
+  std::int64_t bytes = 0;
+  std::string strategy;
+  double seconds = 0;
+};
+
+struct ProbeResult {
+  StrategyTable table;            ///< for as many ranks
+  std::vector<ProbedTime> times;  ///< by bytes, then in the order of strategies
+  double seconds = 0;             ///< that rank 0 took
+};
+
+/// The strategies that can run over this transport without a library, those that send nothing
+/// first: the order in which the first of equals is taken.
+std::vector<Strategy> probed_strategies(const Strategies& strategies, Transport& transport);
+
+/// Collective over the transport's ranks, on the thread that runs `stream`, which runs in place.
+/// The same on every rank. `memory`: this rank's, f32 [>= options.largest / 4], of the transport's
+/// allocator; what it held is lost. One rank, or no strategy: an empty table.
+ProbeResult probe(Transport& transport, const Strategies& strategies, Stream& stream,
+                  const View& memory, const ProbeOptions& options = {});
+
+}  // namespace ringlet::comm
