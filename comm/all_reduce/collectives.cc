@@ -1,11 +1,27 @@
 #include "comm/all_reduce/collectives.h"
 
 #include "base/error.h"
+#include "comm/all_reduce/needs.h"
+#include "comm/all_reduce/parts.h"
 #include "comm/all_reduce/ring.h"
 #include "kernels/elementwise.h"
 #include "kernels/reduce.h"
 
 namespace ringlet::comm {
+
+namespace {
+
+/// Access to the ranks' memory, where that is faster than messages: between processors, for data
+/// that are not few. `data`: all that is shared out, as long on every rank. Null: messages.
+PeerAccess* peers_for(Transport& transport, Stream& stream, const View& data) {
+  constexpr std::int64_t kFew = 16 << 10;
+  const bool is_for_processors = stream.in_order_with_host() && transport.size() > 1;
+  if (!is_for_processors || data.bytes() < kFew || !has(transport, Needs::peer_access)) return {};
+  PeerAccess& peers = *transport.peer_access();
+  return peers.can_show(data) ? &peers : nullptr;
+}
+
+}  // namespace
 
 void broadcast(Transport& transport, Stream& stream, int root, View data) {
   const int p = transport.size();
@@ -46,6 +62,17 @@ void reduce(Transport& transport, Stream& stream, int root, View data, ReduceOp 
 }
 
 void reduce_scatter(Transport& transport, Stream& stream, View data, ReduceOp op) {
+  const int p = transport.size();
+  // A ring rounds narrow floats with each message.
+  const bool adds_alike = p == 2 || data.dtype() == DType::f32 || data.dtype() == DType::i32;
+  PeerAccess* const peers = adds_alike ? peers_for(transport, stream, data) : nullptr;
+  if (peers != nullptr) {
+    return with_peers(*peers, stream, data, [&] {
+      peers->reduce_own(stream, op, part_begin(data.count(), p, transport.rank()),
+                        part_begin(data.count(), p, transport.rank() + 1));
+      peers->close(stream);
+    });
+  }
   ring_reduce_scatter(transport, stream, data, op, transport.rank());
 }
 
@@ -57,6 +84,15 @@ void all_gather(Transport& transport, Stream& stream, ConstView mine, View all) 
           "the result has as many elements as all ranks' parts together");
   const auto part = [&all, count](int of) { return all.slice(of * count, (of + 1) * count); };
   if (mine.data() != part(rank).data()) copy(stream, mine, part(rank));
+  if (PeerAccess* const peers = peers_for(transport, stream, all)) {
+    return with_peers(*peers, stream, part(rank), [&] {
+      for (int step = 1; step < p; ++step) {
+        const int other = (rank + step) % p;
+        peers->read(stream, other, 0, part(other));
+      }
+      peers->close(stream);
+    });
+  }
   for (int step = 1; step < p; ++step) {
     const int above = (rank + step) % p;
     const int below = (rank + p - step) % p;

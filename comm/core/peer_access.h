@@ -64,6 +64,9 @@ class PeerAccess {
   /// mine, and this rank's range from `begin` on = op of the others' ranges from there on and, for
   /// this rank, of `mine`; in the order of ranks.
   virtual void reduce_part(Stream& stream, ReduceOp op, std::int64_t begin, const View& mine) = 0;
+  /// [begin, end) of this rank's range = op of all ranks' [begin, end), in the order of ranks that
+  /// ends with this one: ((x_r+1 + x_r+2) + ...) + x_r, as a ring adds.
+  virtual void reduce_own(Stream& stream, ReduceOp op, std::int64_t begin, std::int64_t end) = 0;
   /// mine = the range of `rank` from `begin` on. reduce_part() has counted these bytes as moved.
   virtual void read(Stream& stream, int rank, std::int64_t begin, const View& mine) = 0;
 };

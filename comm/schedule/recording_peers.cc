@@ -54,6 +54,14 @@ void RecordingPeers::reduce_part(Stream& /*stream*/, ReduceOp /*op*/, std::int64
   add({.kind = Touch::Kind::reduce_part, .begin = begin * size_of_one_, .mine = range_of(mine)});
 }
 
+void RecordingPeers::reduce_own(Stream& /*stream*/, ReduceOp /*op*/, std::int64_t begin,
+                                std::int64_t end) {
+  const std::int64_t at = begin * size_of_one_;
+  add({.kind = Touch::Kind::reduce_part,
+       .begin = at,
+       .mine = {into_.shown.back().begin + at, (end - begin) * size_of_one_}});
+}
+
 void RecordingPeers::read(Stream& /*stream*/, int rank, std::int64_t begin, const View& mine) {
   add({.kind = Touch::Kind::read,
        .of = rank,

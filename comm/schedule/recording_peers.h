@@ -35,6 +35,7 @@ class RecordingPeers final : public PeerAccess {
   void copy(Stream& stream, const ConstView& x, const View& y) override;
   void reduce_into(Stream& stream, ReduceOp op, const View& mine) override;
   void reduce_part(Stream& stream, ReduceOp op, std::int64_t begin, const View& mine) override;
+  void reduce_own(Stream& stream, ReduceOp op, std::int64_t begin, std::int64_t end) override;
   void read(Stream& stream, int rank, std::int64_t begin, const View& mine) override;
 
  private:

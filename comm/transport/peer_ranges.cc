@@ -1,5 +1,7 @@
 #include "comm/transport/peer_ranges.h"
 
+#include <algorithm>
+
 #include "base/trace.h"
 #include "comm/transport/peer_memory.h"
 
@@ -50,6 +52,14 @@ void PeerRanges::reduce_part(Stream& stream, ReduceOp op, std::int64_t begin, co
   const View ys[] = {mine, ranges_[rank].slice(begin, end)};
   reduce(stream, op, xs_, ys, own(), mine.bytes() < kStartPays ? Stores::cached : Stores::across,
          2 * (transport_.size() - 1) * mine.bytes());
+}
+
+void PeerRanges::reduce_own(Stream& stream, ReduceOp op, std::int64_t begin, std::int64_t end) {
+  take_parts(begin, end);
+  std::ranges::rotate(xs_, xs_.begin() + (transport_.rank() + 1) % transport_.size());
+  const View mine = ranges_[static_cast<std::size_t>(transport_.rank())].slice(begin, end);
+  reduce(stream, op, xs_, {&mine, 1}, own(), Stores::cached,
+         (transport_.size() - 1) * mine.bytes());
 }
 
 void PeerRanges::read(Stream& stream, int rank, std::int64_t begin, const View& mine) {

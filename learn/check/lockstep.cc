@@ -86,6 +86,10 @@ class LockstepPeers final : public comm::PeerRanges {
     notes_.reduce_into(stream, op, mine);
     PeerRanges::reduce_into(stream, op, mine);
   }
+  void reduce_own(Stream& stream, ReduceOp op, std::int64_t begin, std::int64_t end) override {
+    notes_.reduce_own(stream, op, begin, end);
+    PeerRanges::reduce_own(stream, op, begin, end);
+  }
   void reduce_part(Stream& stream, ReduceOp op, std::int64_t begin, const View& mine) override {
     check_open();
     notes_.reduce_part(stream, op, begin, mine);

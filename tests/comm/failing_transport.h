@@ -51,6 +51,10 @@ class CountedPeerAccess final : public PeerAccess {
     count_();
     inner_.reduce_part(stream, op, begin, mine);
   }
+  void reduce_own(Stream& stream, ReduceOp op, std::int64_t begin, std::int64_t end) override {
+    count_();
+    inner_.reduce_own(stream, op, begin, end);
+  }
   void read(Stream& stream, int rank, std::int64_t begin, const View& mine) override {
     count_();
     inner_.read(stream, rank, begin, mine);
