@@ -9,9 +9,11 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "comm/all_reduce/auto.h"
 #include "comm/all_reduce/collectives.h"
 #include "comm/core/rank_text.h"
 #include "comm/report/answer_watch.h"
+#include "kernels/elementwise.h"
 #include "kernels/host_copy.h"
 
 namespace ringlet::comm {
@@ -63,6 +65,30 @@ std::optional<double> Communicator::predicted_seconds(std::int64_t bytes, DType 
   if (strategy == nullptr) return {};
   const double length = static_cast<double>(size_of(between)) / size_of(DType::f32);
   return comm::predicted_seconds(*strategy, transport_, static_cast<double>(bytes), length);
+}
+
+StrategyTable Communicator::table() const {
+  const auto* const picks = dynamic_cast<const AutoAllReduce*>(all_reduce_.get());
+  return picks == nullptr ? StrategyTable() : picks->table();
+}
+
+bool Communicator::goes_by_costs() const {
+  const auto* const picks = dynamic_cast<const AutoAllReduce*>(all_reduce_.get());
+  return picks != nullptr && picks->goes_by_costs();
+}
+
+void Communicator::use(const StrategyTable& table) {
+  all_reduce_ = strategies_.make(strategy(), transport_, table);
+}
+
+ProbeResult Communicator::probe(Stream& stream, const ProbeOptions& options) {
+  Tensor memory(allocator(*host_), {options.largest / size_of(DType::f32)}, DType::f32);
+  fill(host_->communication(), 0, memory);
+  ProbeResult result;
+  host_collective(stream, CollectiveKind::all_reduce, options.largest, "probe", [&](Stream& host) {
+    result = comm::probe(transport_, strategies_, host, memory, options);
+  });
+  return result;
 }
 
 template <class Body>

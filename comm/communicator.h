@@ -29,6 +29,7 @@
 #include <vector>
 
 #include "comm/all_reduce/all_reduce.h"
+#include "comm/all_reduce/probe.h"
 #include "comm/all_reduce/strategies.h"
 #include "comm/core/transport.h"
 #include "comm/processes/plan_check.h"
@@ -65,6 +66,15 @@ class Communicator {
   /// typical_costs(). Nothing for a name that is none of CommunicatorOptions::strategies.
   /// `between`: as all_reduce_narrow_between(), where that is not f32.
   std::optional<double> predicted_seconds(std::int64_t bytes, DType between = DType::f32) const;
+  /// By which table `auto` picks. Empty of any other strategy.
+  StrategyTable table() const;
+  /// Whether that came of stated costs, and not of CommunicatorOptions::table.
+  bool goes_by_costs() const;
+  /// Lets `auto` pick by this table from now on. The same on all ranks, between collectives.
+  void use(const StrategyTable& table);
+  /// Of `auto`: times what it could pick from (all_reduce/probe.h), between memories of the host.
+  /// Changes nothing. Collective.
+  ProbeResult probe(Stream& stream, const ProbeOptions& options = {});
   Transport& transport() const { return transport_; }
   /// Memory from here is reduced fastest: see Transport::allocator().
   Allocator& allocator(Device& device) const { return transport_.allocator(device); }

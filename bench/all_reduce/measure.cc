@@ -15,6 +15,7 @@
 #include "comm/all_reduce/auto.h"
 #include "comm/all_reduce/two_level.h"
 #include "comm/core/part_transport.h"
+#include "train/sync/strategy_pick.h"
 #include "train/sync/transport_choice.h"
 #include "train/sync/tuning.h"
 #include "train/trainer.h"
@@ -23,13 +24,27 @@ namespace ringlet::bench {
 
 namespace {
 
+bool measures_auto(const AllReduceBenchOptions& options) {
+  return std::ranges::find(options.strategies, comm::AutoAllReduce::kName) !=
+         options.strategies.end();
+}
+
+/// As a training does, where `auto` is measured. Collective.
+void pick_for_auto(AllReduceBenchOptions& options, comm::Communicator& world, Device& device) {
+  train::Execution execution = options.execution;
+  execution.sync = comm::AutoAllReduce::kName;
+  if (!measures_auto(options)) return;
+  comm::Communicator all(world.transport(), {execution.sync, execution.comm_timeout,
+                                             execution.strategies, execution.table});
+  options.execution.table =
+      train::pick_strategies(all, world, device, execution, train::probes_file()).table;
+}
+
 /// What `auto` picks from, where it is measured.
 comm::StrategyTable table_for(comm::Group& group, const AllReduceBenchOptions& options) {
   train::Execution execution = options.execution;
   execution.sync = comm::AutoAllReduce::kName;
-  const auto& measured = options.strategies;
-  const bool needed = std::find(measured.begin(), measured.end(), execution.sync) != measured.end();
-  if (!needed) return {};
+  if (!measures_auto(options)) return {};
   return train::table_of_world(group, train::decided(execution));
 }
 
@@ -233,26 +248,28 @@ class LevelBench {
 
 }  // namespace
 
-std::vector<Measurement> measure_all_reduce(comm::Group& group, AllReduceBenchOptions options,
+std::vector<Measurement> measure_all_reduce(comm::Group& group, AllReduceBenchOptions given,
                                             const MeasurementListener& listener,
                                             train::TraceWriter* trace) {
-  options.execution.table = table_for(group, options);  // once: the ranks must not read two
+  given.execution.table = table_for(group, given);  // once: the ranks must not read two
   Measurement usual;
   usual.transport = train::tuned_transport(group.transport(group.first_rank()),
-                                           name_of(options.execution.transport));
-  usual.ranks_as = options.ranks_as();
+                                           name_of(given.execution.transport));
+  usual.ranks_as = given.ranks_as();
   usual.machines = group.machines();
-  usual.type = name_of(options.type);
-  usual.op = name_of(options.op);
-  usual.in_place = options.in_place;
-  usual.checked = options.check;
-  usual.pinned = pins_ranks(options, group.size());
+  usual.type = name_of(given.type);
+  usual.op = name_of(given.op);
+  usual.in_place = given.in_place;
+  usual.checked = given.check;
+  usual.pinned = pins_ranks(given, group.size());
   RankBarrier barrier(group);
   const int processors = usable_processors();  // before a rank is pinned
   std::atomic<bool> stopped{false};
   std::vector<Measurement> measurements;
   const auto body = [&](Device& device, comm::Communicator& world) {
     if (usual.pinned) (void)pin_rank(world.rank());  // if it fails, the rank is where it was
+    AllReduceBenchOptions options = given;           // of this rank: its table
+    pick_for_auto(options, world, device);
     const std::vector<Level> levels = levels_of(world.transport());
     double budget = options.budget_seconds;
     auto sizes_left = static_cast<double>(levels.size() * options.sizes.size());
@@ -277,7 +294,7 @@ std::vector<Measurement> measure_all_reduce(comm::Group& group, AllReduceBenchOp
       }
     }
   };
-  train::run_replicas(group, options.execution, body);
+  train::run_replicas(group, given.execution, body);
   if (stopped) throw Stopped();
   return measurements;
 }

@@ -17,17 +17,10 @@ StrategyTable default_table(const Strategies& strategies, Transport& transport) 
   if (engine_name(transport) == NcclAllReduce::kName) {
     return {{transport.size(), 0, NcclAllReduce::kName}};
   }
-  std::vector<Strategy> candidates = strategies.all();
-  std::erase_if(candidates, [&](const Strategy& strategy) {
-    return needs_engine(strategy.needs) || !has(transport, strategy.needs);
-  });
-  // Strategies that send nothing come first: they win where the model sees no difference.
-  std::stable_partition(candidates.begin(), candidates.end(), [](const Strategy& strategy) {
-    return strategy.needs == Needs::peer_access;
-  });
-  return modeled_table(candidates, transport.size(), [&](const Strategy& strategy, double bytes) {
-    return predicted_seconds(strategy, transport, bytes);
-  });
+  return modeled_table(strategies_over(transport, strategies), transport.size(),
+                       [&](const Strategy& strategy, double bytes) {
+                         return predicted_seconds(strategy, transport, bytes);
+                       });
 }
 
 }  // namespace
@@ -38,7 +31,8 @@ AutoAllReduce::AutoAllReduce(Transport& transport, const Strategies& strategies,
   std::erase_if(table_, [&](const StrategyRange& range) {
     return !can_run(range.strategy, strategies, transport);
   });
-  if (table_.empty()) table_ = default_table(strategies, transport);
+  goes_by_costs_ = table_.empty();
+  if (goes_by_costs_) table_ = default_table(strategies, transport);
   for (const StrategyRange& range : table_) {
     auto& strategy = strategies_[range.strategy];
     if (!strategy) strategy = strategies.make(range.strategy, transport);
@@ -55,6 +49,17 @@ std::optional<std::int64_t> AutoAllReduce::elements_sent(std::int64_t count) con
 
 AllReduce& AutoAllReduce::strategy_for(std::int64_t bytes) const {
   return *strategies_.find(look_up(table_, size(), bytes))->second;
+}
+
+std::vector<Strategy> strategies_over(Transport& transport, const Strategies& strategies) {
+  std::vector<Strategy> candidates = strategies.all();
+  std::erase_if(candidates, [&](const Strategy& strategy) {
+    return needs_engine(strategy.needs) || !has(transport, strategy.needs);
+  });
+  std::stable_partition(candidates.begin(), candidates.end(), [](const Strategy& strategy) {
+    return strategy.needs == Needs::peer_access;
+  });
+  return candidates;
 }
 
 StrategyTable modeled_table(

@@ -32,12 +32,22 @@ class AutoAllReduce final : public AllReduce {
   /// elements_sent() of the strategy that is picked for f32 [count].
   std::optional<std::int64_t> elements_sent(std::int64_t count) const override;
 
+  /// What it goes by.
+  const StrategyTable& table() const { return table_; }
+  /// Whether that came of stated costs, since nothing of the given table could be used.
+  bool goes_by_costs() const { return goes_by_costs_; }
+
  private:
   AllReduce& strategy_for(std::int64_t bytes) const;
 
   StrategyTable table_;
+  bool goes_by_costs_ = false;
   std::map<std::string, std::unique_ptr<AllReduce>, std::less<>> strategies_;  // of the table
 };
+
+/// The strategies that it picks from without a library: those that can run over this transport.
+/// Those that send nothing come first, for it takes the first of equals.
+std::vector<Strategy> strategies_over(Transport& transport, const Strategies& strategies);
 
 /// For each power of two of bytes up to 1 GiB, the candidate of which seconds(candidate, bytes) are
 /// the fewest; of several, the first.

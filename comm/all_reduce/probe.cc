@@ -1,12 +1,17 @@
 #include "comm/all_reduce/probe.h"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <map>
 #include <memory>
+#include <set>
 
+#include "base/processors.h"
 #include "base/stopwatch.h"
+#include "comm/all_reduce/auto.h"
 #include "comm/all_reduce/collectives.h"
 #include "comm/all_reduce/two_level.h"
 #include "kernels/elementwise.h"
@@ -20,8 +25,9 @@ constexpr int kFewestRounds = 3, kMostRounds = 9;
 constexpr int kUntimed = 2;       // shared memory has two halves, and a first call meets cold pages
 constexpr double kFarBehind = 2;  // times the best: not tried at larger sizes
 constexpr double kBehind = 1.6;   // the same: not tried at the sizes between
-constexpr double kNoRounds = 2.5;  // the same in the untimed calls: not worth its rounds
-constexpr double kEqual = 1.03;    // such a little is no reason to change
+constexpr double kNoRounds = 4;   // the same in the untimed calls: not worth its rounds
+// So little is no reason to change; where ranks share processors, whose turn it is tells more.
+constexpr double kEqual = 1.03, kEqualInTurns = 1.15;
 
 /// What is timed, and how long it took by size.
 struct Candidate {
@@ -36,13 +42,21 @@ class Probe {
         const ProbeOptions& options)
       : transport_(transport), stream_(stream), memory_(memory), budget_(options.seconds) {
     most_power_ = std::bit_width(static_cast<std::uint64_t>(options.largest)) - 1;
-    for (Strategy& strategy : probed_strategies(strategies, transport)) {
+    for (Strategy& strategy : strategies_over(transport, strategies)) {
+      const bool is_the_ring =  // on one machine; the ring itself is timed
+          strategy.name == std::string_view(TwoLevelAllReduce::kName) &&
+          transport.world().machines == 1;
+      if (is_the_ring) continue;
       auto all_reduce = strategy.make(transport);
       candidates_.push_back({std::move(strategy), std::move(all_reduce), {}});
     }
   }
 
   ProbeResult run() {
+    if (candidates_.empty()) return {};
+    const int processors = usable_processors();  // one: of a rank that is pinned to its own
+    const bool in_turns = processors > 1 && transport_.world().machine_size > processors;
+    in_turns_ = gather({in_turns ? 1.0F : 0.0F}).front() > 0;  // rank 0's
     for (int step = 4; step > 0; step /= 2) {
       for (int power = kLeastPower; power <= most_power_; power += step) {
         if (!is_measured(power)) measure(power);
@@ -67,11 +81,15 @@ class Probe {
   }
   /// The next measured size in that direction, or nothing's power.
   int neighbour(int power, int direction) const {
+    power = std::min(power, most_power_ + 1);
     for (power += direction; kLeastPower <= power && power <= most_power_; power += direction) {
       if (is_measured(power)) return power;
     }
     return -1;
   }
+
+  bool has_above(int power) const { return neighbour(power, +1) >= 0; }
+  double left() const { return budget_ - elapsed_; }
 
   /// Worth trying at a size: next to the front at a size beside; at one that is larger than all
   /// before, whatever may catch up.
@@ -115,21 +133,28 @@ class Probe {
     for (Candidate& candidate : candidates_) {
       if (is_worth(candidate, power)) few.push_back(&candidate);
     }
-    const double left = budget_ - elapsed_;
-    if (left <= 0 && power != kLeastPower) return;
-    if ((kUntimed + 1) * expected_round(few, power) > left) return;
-    std::vector<double> first = rounds(few, power, kUntimed);
-    first.erase(first.begin(), first.end() - static_cast<std::ptrdiff_t>(few.size()));
-    const double best = *std::ranges::min_element(first);
+    const bool is_first = elapsed_ == 0;
+    const double expected = (kUntimed + kFewestRounds) * expected_round(few, power);
+    if (!is_first && (few.size() < 2 || expected > left() || left() <= 0)) return;
+    move_apart();
+    std::vector<double> quick(few.size(), INFINITY);  // of the untimed calls
+    const std::vector<double> untimed = rounds(few, power, kUntimed);
+    for (std::size_t i = 0; i < untimed.size(); ++i) {
+      quick[i % few.size()] = std::min(quick[i % few.size()], untimed[i]);
+    }
+    const double best = *std::ranges::min_element(quick);
+    if (best == INFINITY) return;
     Few timed;
     double round = 0;
     for (std::size_t i = 0; i < few.size(); ++i) {
-      if (first[i] > kNoRounds * best) continue;
+      if (quick[i] < INFINITY) few[i]->seconds[power] = quick[i];
+      if (quick[i] > kNoRounds * best) continue;
       timed.push_back(few[i]);
-      round += first[i];
+      round += quick[i];
     }
+    if (kFewestRounds * round > left()) return;
     // A size may take a third of what is left: the larger ones take longer than all before.
-    const double possible = (budget_ - elapsed_) / 3 / std::max(round, 1e-9);
+    const double possible = left() / 3 / std::max(round, 1e-9);
     const int count = static_cast<int>(std::clamp<double>(possible, kFewestRounds, kMostRounds));
     const std::vector<double> seconds = rounds(timed, power, count);
     for (std::size_t i = 0; i < timed.size(); ++i) {
@@ -138,59 +163,120 @@ class Probe {
         of_rounds.push_back(seconds[at]);
       }
       std::ranges::sort(of_rounds);
-      timed[i]->seconds[power] = of_rounds[of_rounds.size() / 4];
-    }
-    for (std::size_t i = 0; i < few.size(); ++i) {
-      few[i]->seconds.try_emplace(power, first[i]);  // those that had no rounds
+      const double quartile = of_rounds[of_rounds.size() / 4];
+      if (quartile < INFINITY) timed[i]->seconds[power] = quartile;
     }
   }
 
-  /// The slowest rank's seconds of each call: those of a round one after another.
+  /// The slowest rank's seconds of each call: those of a round one after another. Infinite where
+  /// two ranks shared a processor while there is one for each: the system moves them apart soon.
   std::vector<double> rounds(const Few& few, int power, int count) {
     const View data = memory_.slice(0, bytes_of(power) / size_of(memory_.dtype()));
-    std::vector<float> mine;
+    std::vector<float> mine;  // seconds and processor of each call; last, what has passed
     for (int round = 0; round < count; ++round) {
       for (Candidate* candidate : few) {
+        // As gradients are: a rank has just written its own. Where the call before had left the
+        // lines, they would tell of that.
+        fill(stream_, 0, data);
         barrier(transport_, stream_);
         const Stopwatch watch;
         candidate->all_reduce->run(stream_, data, ReduceOp::sum);
         mine.push_back(static_cast<float>(watch.seconds()));
+        mine.push_back(static_cast<float>(::sched_getcpu()));
       }
     }
     mine.push_back(static_cast<float>(watch_.seconds()));
     const std::size_t each = mine.size();
-    std::vector<float> all(each * static_cast<std::size_t>(transport_.size()));
-    const auto count_of = [](const auto& of) { return static_cast<std::int64_t>(of.size()); };
-    all_gather(transport_, stream_, ConstView(mine.data(), {count_of(mine)}, DType::f32),
-               View(all.data(), {count_of(all)}, DType::f32));
+    const std::vector<float> all = gather(mine);
     elapsed_ = all[each - 1];  // rank 0's, so that all ranks decide alike
-    std::vector<double> slowest(each - 1);
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      if (i % each == each - 1) continue;
-      slowest[i % each] = std::max<double>(slowest[i % each], all[i]);
+    std::vector<double> slowest;
+    for (std::size_t at = 0; at + 1 < each; at += 2) {
+      double seconds = 0;
+      std::set<float> processors;
+      for (std::size_t of_rank = at; of_rank < all.size(); of_rank += each) {
+        seconds = std::max<double>(seconds, all[of_rank]);
+        processors.insert(all[of_rank + 1]);
+      }
+      const bool are_apart = in_turns_ || std::ssize(processors) == transport_.size();
+      slowest.push_back(are_apart ? seconds : INFINITY);
     }
     return slowest;
   }
 
+  std::vector<float> gather(const std::vector<float>& mine) {
+    std::vector<float> all(mine.size() * static_cast<std::size_t>(transport_.size()));
+    const auto count_of = [](const auto& of) { return static_cast<std::int64_t>(of.size()); };
+    all_gather(transport_, stream_, ConstView(mine.data(), {count_of(mine)}, DType::f32),
+               View(all.data(), {count_of(all)}, DType::f32));
+    return all;
+  }
+
+  /// Returns when no two ranks share a processor, or after some milliseconds.
+  void move_apart() {
+    constexpr double kPatience = 5e-3, kPause = 50e-6;
+    if (in_turns_) return;
+    for (const Stopwatch watch;;) {
+      const std::vector<float> all =
+          gather({static_cast<float>(::sched_getcpu()), static_cast<float>(watch.seconds())});
+      std::set<float> processors;
+      for (std::size_t of_rank = 0; of_rank < all.size(); of_rank += 2) {
+        processors.insert(all[of_rank]);
+      }
+      if (std::ssize(processors) == transport_.size() || all[1] > kPatience) return;
+      for (const Stopwatch pause; pause.seconds() < kPause;) relax_processor();
+    }
+  }
+
+  /// The measured seconds, or, beyond the largest measured size, as they grow by the stated costs.
+  /// Infinite where nothing is known.
+  double seconds_at(const Candidate& candidate, int power) const {
+    const int known = is_measured(power) ? power : neighbour(power, -1);
+    const auto found = candidate.seconds.find(known);
+    if (found == candidate.seconds.end()) return INFINITY;
+    return found->second * stated(candidate, power) / stated(candidate, known);
+  }
+  double stated(const Candidate& candidate, int power) const {
+    return predicted_seconds(candidate.strategy, transport_, static_cast<double>(bytes_of(power)));
+  }
+
+  /// Of those that are next to the best, `before`, or else the one with the least stated costs.
+  /// Where nothing is known, all are.
+  const Candidate* choose(int power, const Candidate* before) const {
+    double best = INFINITY;
+    for (const Candidate& candidate : candidates_) {
+      best = std::min(best, seconds_at(candidate, power));
+    }
+    const auto is_equal = [&](const Candidate& candidate) {
+      return seconds_at(candidate, power) <= (in_turns_ ? kEqualInTurns : kEqual) * best;
+    };
+    if (before != nullptr && is_equal(*before)) return before;
+    const Candidate* least = nullptr;
+    for (const Candidate& candidate : candidates_) {
+      if (!is_equal(candidate)) continue;
+      if (least == nullptr || stated(candidate, power) < stated(*least, power)) least = &candidate;
+    }
+    return least;
+  }
+
   ProbeResult result() const {
+    constexpr int kMostPower = 30;  // 1 GiB
     ProbeResult result{.table = {}, .times = {}, .seconds = elapsed_};
-    std::string taken;
     for (int power = kLeastPower; power <= most_power_; ++power) {
-      const double best = best_at(power);
-      if (best == INFINITY) continue;
-      const Candidate* next = nullptr;
       for (const Candidate& candidate : candidates_) {
         const auto found = candidate.seconds.find(power);
         if (found == candidate.seconds.end()) continue;
         result.times.push_back({bytes_of(power), candidate.strategy.name, found->second});
-        const bool stays = candidate.strategy.name == taken;
-        if (found->second > kEqual * best) continue;
-        if (next == nullptr || stays) next = &candidate;
       }
-      if (next->strategy.name == taken) continue;
-      taken = next->strategy.name;
-      const bool first = result.table.empty();
-      result.table.push_back({transport_.size(), first ? 0 : bytes_of(power), taken});
+    }
+    const Candidate* taken = nullptr;
+    for (int power = kLeastPower; power <= kMostPower; ++power) {
+      const bool is_between = power <= most_power_ && !is_measured(power) && has_above(power);
+      if (is_between) continue;  // the size below goes on
+      const Candidate* next = choose(power, taken);
+      if (next == taken || next == nullptr) continue;
+      result.table.push_back(
+          {transport_.size(), taken == nullptr ? 0 : bytes_of(power), next->strategy.name});
+      taken = next;
     }
     return result;
   }
@@ -201,24 +287,12 @@ class Probe {
   double budget_;
   double elapsed_ = 0;
   int most_power_;
+  bool in_turns_ = false;
   std::vector<Candidate> candidates_;
   Stopwatch watch_;
 };
 
 }  // namespace
-
-std::vector<Strategy> probed_strategies(const Strategies& strategies, Transport& transport) {
-  std::vector<Strategy> candidates = strategies.all();
-  std::erase_if(candidates, [&](const Strategy& strategy) {
-    const bool is_a_ring =  // for all but the ring itself, on one machine
-        strategy.name == std::string_view(TwoLevelAllReduce::kName) &&
-        transport.world().machines == 1;
-    return is_a_ring || needs_engine(strategy.needs) || !has(transport, strategy.needs);
-  });
-  std::ranges::stable_partition(
-      candidates, [](const Strategy& strategy) { return strategy.needs == Needs::peer_access; });
-  return candidates;
-}
 
 ProbeResult probe(Transport& transport, const Strategies& strategies, Stream& stream,
                   const View& memory, const ProbeOptions& options) {

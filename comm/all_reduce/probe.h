@@ -19,8 +19,8 @@
 namespace ringlet::comm {
 
 struct ProbeOptions {
-  double seconds = 0.05;           ///< about how long all of it may take
-  std::int64_t largest = 4 << 20;  ///< bytes; from there on the fastest one stays
+  double seconds = 0.03;           ///< about how long all of it may take
+  std::int64_t largest = 4 << 20;  ///< bytes; beyond, times grow as costs say
 };
 
 struct ProbedTime {
@@ -34,10 +34,6 @@ struct ProbeResult {
   std::vector<ProbedTime> times;  ///< by bytes, then in the order of strategies
   double seconds = 0;             ///< that rank 0 took
 };
-
-/// The strategies that can run over this transport without a library, those that send nothing
-/// first: the order in which the first of equals is taken.
-std::vector<Strategy> probed_strategies(const Strategies& strategies, Transport& transport);
 
 /// Collective over the transport's ranks, on the thread that runs `stream`, which runs in place.
 /// The same on every rank. `memory`: this rank's, f32 [>= options.largest / 4], of the transport's

@@ -116,6 +116,14 @@ BestTest read_best_test(const nlohmann::json& json) {
   return best;
 }
 
+comm::StrategyTable read_strategies(const nlohmann::json& json) {
+  int ranks = 0;
+  std::string table;
+  read_field(json, "ranks", ranks);
+  read_field(json, "table", table);
+  return comm::parse_table(table, ranks);
+}
+
 std::vector<FormerLength> read_lengths(const nlohmann::json& json) {
   if (!json.is_array()) throw std::runtime_error("'lengths' is no list");
   std::vector<FormerLength> lengths;
@@ -193,6 +201,10 @@ std::string format_state_json(const StateJson& state) {
   }
   if (state.progress.untested) json["untested"] = to_json(*state.progress.untested);
   if (state.progress.earlier) json["earlier"] = to_json(*state.progress.earlier);
+  if (const auto& strategies = state.progress.strategies; !strategies.empty()) {
+    json["strategies"] = {{"ranks", strategies.front().ranks},
+                          {"table", comm::format_table(strategies)}};
+  }
   if (state.progress.unverified) json["unverified"] = true;
   if (!state.progress.best.empty()) json["best"] = to_json(state.progress.best);
   if (state.progress.best_test) json["best_test"] = to_json(*state.progress.best_test);
@@ -228,6 +240,8 @@ StateJson parse_state_json(const std::string& source, std::string_view text) {
     }
     if (json.contains("untested")) state.progress.untested = read_ended_epoch(json["untested"]);
     if (json.contains("earlier")) state.progress.earlier = read_ended_epoch(json["earlier"]);
+    if (json.contains("strategies"))
+      state.progress.strategies = read_strategies(json["strategies"]);
     if (json.contains("unverified")) read_field(json, "unverified", state.progress.unverified);
     if (json.contains("best")) state.progress.best = read_best(json["best"]);
     if (json.contains("best_test")) {

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "comm/all_reduce/strategy_table.h"
 #include "train/files/phase_seconds.h"
 #include "train/recipe/options.h"
 
@@ -63,7 +64,9 @@ struct Progress {
   std::optional<EndedEpoch> untested{};
   /// What the steps of the epoch that is under way took, where a run was ended within it.
   std::optional<EndedEpoch> earlier{};
-  /// The same of a verification that is due after this step.
+  /// By which `auto` picks strategies, of three replicas and more, which they add in other orders.
+  comm::StrategyTable strategies{};
+  /// The same as `untested` of a verification that is due after this step.
   bool unverified = false;
   std::vector<BestVerification> best{};  ///< of each set of pairs, in the order of --verify
   std::optional<BestTest> best_test{};   ///< whose model is OUT/model.best.safetensors

@@ -73,7 +73,8 @@ RunReporter::RunReporter(const RunSetup& setup, std::span<RunListener* const> li
 }
 
 void RunReporter::started(const Ranks& ranks, const nn::Parameters& parameters,
-                          const std::string& centres, const std::vector<Bucket>& buckets) {
+                          const std::string& centres, const std::vector<Bucket>& buckets,
+                          const StrategyPick& pick) {
   if (listeners_.empty()) return;
   const Recipe& recipe = setup_.options.recipe;
   const comm::Communicator& communicator = ranks.replicas;
@@ -91,6 +92,7 @@ void RunReporter::started(const Ranks& ranks, const nn::Parameters& parameters,
                      .samples_per_pass = setup_.replica.max_train_batch,
                      .layout = setup_.replica.layout,
                      .sync = strategies_in_words(communicator, buckets),
+                     .pick = pick,
                      .sync_plan = plan_sync(communicator, buckets, setup_.options.execution),
                      .why_no_graph = why_no_graph(setup_, world),
                      .path = world.path(),

@@ -27,7 +27,7 @@ class RunReporter {
 
   /// `centres`: what the loss's own take, in words.
   void started(const Ranks& ranks, const nn::Parameters& parameters, const std::string& centres,
-               const std::vector<Bucket>& buckets);
+               const std::vector<Bucket>& buckets, const StrategyPick& pick);
   /// Steps run eagerly from here on (step_graphs.h).
   void graph_refused(const std::string& why);
   /// A step of `samples` begins. `alone`: no earlier one waits to be reported.

@@ -161,12 +161,14 @@ TrainLoop::TrainLoop(const RunSetup& setup, Device& device, const Ranks& ranks,
   }
   note("starting");
   check_plan();
+  pick_strategies();
   agree_on_graphs();
   rehearse();
   load_start();
   const std::string centres = words_of_centres();
   on_rank_0(ranks_.world, device_, "start", [&] {
-    reporter_.started(ranks_, step_.replica().parameters(), centres, step_.sync().buckets());
+    reporter_.started(ranks_, step_.replica().parameters(), centres, step_.sync().buckets(),
+                      strategies_);
   });
 }
 
@@ -199,6 +201,17 @@ void TrainLoop::check_plan() {
   entries.emplace_back("the optimiser's state", arenas);
   communicator_.require_equal(device_.communication(), entries);
   if (ranks_.are_cut()) check_stages();
+}
+
+void TrainLoop::pick_strategies() {
+  strategies_ = train::pick_strategies(communicator_, ranks_.world, device_,
+                                       setup_.options.execution, probes_file());
+  keep_strategies();
+}
+
+/// Two replicas' sums are the same by any strategy.
+void TrainLoop::keep_strategies() {
+  progress_.strategies = communicator_.size() > 2 ? strategies_.table : comm::StrategyTable();
 }
 
 /// What all stages have to agree on.
@@ -273,6 +286,7 @@ void TrainLoop::load_start() {
   outlast_patience(setup_.options.recipe, *setup_.resumed, progress_);
   note_length(setup_, progress_);
   progress_.unverified = progress_.unverified && !setup_.verification.empty();
+  keep_strategies();
 }
 
 RunResult TrainLoop::run() {
@@ -634,6 +648,7 @@ bool TrainLoop::test(const EndedEpoch& ended) {
                .best_test = progress_.best_test,
                .lengths = std::move(progress_.lengths),
                .stopped = progress_.stopped};
+  keep_strategies();
   saver_.note_tested(progress_);
   return true;
 }

@@ -26,6 +26,7 @@
 #include "train/pipeline/program.h"
 #include "train/reports/reports.h"
 #include "train/setup/run_setup.h"
+#include "train/sync/strategy_pick.h"
 
 namespace ringlet::train {
 
@@ -88,6 +89,8 @@ class TrainLoop {
   };
 
   void check_plan();
+  void pick_strategies();
+  void keep_strategies();
   void check_stages();
   void agree_on_graphs();
   void rehearse();
@@ -153,6 +156,7 @@ class TrainLoop {
   std::exception_ptr failure_;            // of this rank's samples, a step or more ahead
   std::int64_t checked_step_ = -1;        // the replicas were compared after it
   Progress progress_;
+  StrategyPick strategies_;
   RunResult result_;
 };
 

@@ -102,6 +102,8 @@ struct Execution : BucketSpec {
   bool measures_stages = true;
   comm::Strategies strategies{};  ///< Ringlet's, and those that the program has added
   comm::StrategyTable table{};    ///< for "auto"; empty: what `ringlet tune` measured
+  bool table_of_state = false;    ///< the table is that of the run that goes on: before any other
+  bool probe = true;              ///< let "auto" time strategies (train/sync/strategy_pick.h)
   TransportChoice transport = TransportChoice::automatic;  ///< see choose_transport()
   bool any_transport = false;  ///< nobody named one: between machines it may be another
   LayoutChoice layout = LayoutChoice::automatic;

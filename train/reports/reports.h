@@ -14,6 +14,7 @@
 #include "train/recipe/options.h"
 #include "train/reports/stages_report.h"
 #include "train/sync/gradient_sync.h"
+#include "train/sync/strategy_pick.h"
 #include "train/sync/sync_plan.h"
 #include "train/task/evaluation.h"
 #include "train/verification/verified.h"
@@ -89,6 +90,7 @@ struct StartReport {
   std::int64_t samples_per_pass = 1;  ///< that the plan was made for
   Layout layout = Layout::nchw;
   std::string sync;
+  StrategyPick pick{};  ///< how `auto` came by these strategies
   SyncPlan sync_plan{};
   std::string why_no_graph{};  ///< as Transport::why_no_captures(), or that there are stages
   std::string path{};          ///< Transport::path()

@@ -52,6 +52,9 @@ std::vector<Option<Execution>> execution_options() {
               .choices = strategy_names,
               .other_names = true,
               .default_in_words = "auto; doubling with --exact"}),
+      choice_option("probe", &Execution::probe, {{"on", true}, {"off", false}},
+                    {.help = "let --sync auto time its strategies at the start, for 50 ms at "
+                             "most, where nothing was tuned; off: by what they state"}),
       option("stages", &Execution::stages,
              {.help = "cut the model into N stages, each on a device of its own, or into these: "
                       "FIRST..LAST,FIRST..LAST, by names of layers",

@@ -449,6 +449,11 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
     }
     require_length(recipe, *resumed, setup.partition.steps_per_epoch());
     require_within(*resumed, setup);
+    const comm::StrategyTable& strategies = resumed->progress.strategies;
+    if (!strategies.empty() && strategies.front().ranks == replicas) {
+      setup.options.execution.table = strategies;
+      setup.options.execution.table_of_state = true;
+    }
     setup.resumed = std::move(resumed);
   }
   const nlohmann::json fields = all_fields(setup.options.recipe);

@@ -83,13 +83,15 @@ json entries_but_for(const fs::path& file, DeviceKind device, const std::string&
 
 }  // namespace
 
-fs::path tuning_file() {
+fs::path cache_file(const std::string& name) {
   const fs::path cache = cache_folder();
   if (cache.empty()) return {};
   std::array<char, 256> host{};
   if (gethostname(host.data(), host.size() - 1) != 0) host = {"localhost"};
-  return cache / "ringlet" / ("all-reduce." + std::string(host.data()) + ".json");
+  return cache / "ringlet" / (name + "." + host.data() + ".json");
 }
+
+fs::path tuning_file() { return cache_file("all-reduce"); }
 
 comm::StrategyTable read_tuning(const fs::path& file, DeviceKind device,
                                 const std::string& transport) {
@@ -164,9 +166,8 @@ std::string tuned_transport(const comm::Transport& ranks, const std::string& tra
 }
 
 comm::StrategyTable table_of_world(comm::Group& group, const Execution& execution) {
-  if (group.machines() == 1 || execution.sync != comm::AutoAllReduce::kName) {
-    return execution.table;
-  }
+  const bool decided = group.machines() == 1 || execution.table_of_state;
+  if (decided || execution.sync != comm::AutoAllReduce::kName) return execution.table;
   std::optional<std::string> mine;
   if (group.process() == 0) {
     json ranges = json::array();

@@ -23,6 +23,8 @@
 
 namespace ringlet::train {
 
+/// ringlet/NAME.HOST.json in $XDG_CACHE_HOME or ~/.cache; "" where there is neither.
+std::filesystem::path cache_file(const std::string& name);
 /// ringlet/all-reduce.HOST.json in $XDG_CACHE_HOME or ~/.cache; "" where there is neither.
 std::filesystem::path tuning_file();
 

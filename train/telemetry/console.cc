@@ -256,6 +256,7 @@ void Console::started(const StartReport& report) {
   sync_plan_ = report.sync_plan;
   say("sync", sync_in_words(report) + prediction_in_words(sync_plan_));
   print_sums(out_, sync_plan_, {});
+  if (const std::string picked = in_words(report.pick); !picked.empty()) say("", picked);
   if (!report.why_no_graph.empty()) graph_refused(report.why_no_graph);
   if (first_step_ > 0) say("resumed", "after step " + with_commas(first_step_));
   if (!report.length.empty()) say("length", report.length);

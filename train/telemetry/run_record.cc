@@ -100,8 +100,15 @@ json run_of(const StartReport& report, const RunSetup& setup) {
           {"precision", name_of(setup.options.recipe.precision)}};
 }
 
-json sync_of(const SyncPlan& plan) {
+json sync_of(const SyncPlan& plan, const StrategyPick& pick) {
   json sync{{"predicted_from", name_of(plan.source)}, {"buckets", json::array()}};
+  if (pick.by != PickedBy::nothing) {
+    sync["picked_by"] = name_of(pick.by);
+    for (const comm::StrategyRange& range : pick.table) {
+      sync["strategies"].push_back(
+          {{"from_bytes", range.from_bytes}, {"strategy", range.strategy}});
+    }
+  }
   for (const PlannedSum& sum : plan.sums) {
     json bucket{{"name", sum.name}, {"bytes", sum.bytes}, {"strategy", sum.strategy}};
     if (plan.source != PredictedFrom::nowhere) bucket["predicted_seconds"] = sum.seconds;
@@ -131,7 +138,7 @@ void RunRecord::started(const StartReport& report) {
   if (!build_.empty()) record["build"] = build_;
   if (!setup_.verification.empty()) record["verification"] = verification_of(setup_);
   if (report.forecast != nullptr) record["pipeline"] = to_json(*report.forecast);
-  if (!report.sync_plan.sums.empty()) record["sync"] = sync_of(report.sync_plan);
+  if (!report.sync_plan.sums.empty()) record["sync"] = sync_of(report.sync_plan, report.pick);
   // What a system calls itself need not be UTF-8.
   record_ = record.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
   write_file_atomically(file_, record_);
