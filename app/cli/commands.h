@@ -37,8 +37,8 @@ void add_export_command(CLI::App& app, Action& action);
 void add_convert_command(CLI::App& app, Action& action);
 void add_report_command(CLI::App& app, Action& action);
 void add_bench_command(CLI::App& app, Action& action);
-/// Below `ringlet bench`.
-void add_bench_all_reduce_command(CLI::App& bench, Action& action);
+/// Below `ringlet bench`, one for each collective.
+void add_bench_collective_commands(CLI::App& bench, Action& action);
 void add_compare_command(CLI::App& app, Action& action);
 void add_tune_command(CLI::App& app, Action& action);
 void add_simulate_command(CLI::App& app, Action& action);

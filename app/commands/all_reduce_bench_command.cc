@@ -1,4 +1,4 @@
-// ringlet bench all-reduce
+// ringlet bench all-reduce, and the same of the other collectives
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -93,10 +93,11 @@ void run_block(comm::Group& group, const AllReduceBlock& block, Outcome& outcome
     return;
   }
   const std::optional<bench::CoreDistance> before = measure_distance(outcome);
-  fmt::print("{} ranks as {} on {}, {} transport, {}{}; {}\n", block.ranks, options.ranks_as(),
+  fmt::print("{} ranks as {} on {}, {} transport, {}{}{}; {}\n", block.ranks, options.ranks_as(),
              options.execution.devices.front().to_string(),
              train::tuned_transport(group.transport(0), name_of(options.execution.transport)),
              options.in_place ? "in place" : "out of place",
+             options.collective().has_root ? fmt::format(", root {}", options.root) : "",
              bench::pins_ranks(options, block.ranks) ? ", pinned" : "", text_of(before));
   if (!block.left_out.empty()) fmt::print("cannot run here: {}\n", block.left_out);
   if (group.machines() > 1) fmt::print("{}\n", group.transport(0).hosts());
@@ -154,7 +155,7 @@ void print_others(const Outcome& outcome, const Others& others) {
   std::vector<bench::Measurement> all = outcome.rows;
   all.insert(all.end(), others.rows.begin(), others.rows.end());
   for (const bench::Comparison& comparison : bench::compare(others.rows)) {
-    fmt::print("{} ranks, {} {}, by --with\n{}", comparison.ranks, comparison.type, comparison.op,
+    fmt::print("{} ranks, {}, by --with\n{}", comparison.ranks, work_text(comparison),
                bench::table_heading(bench::label_width(comparison)));
     for (const bench::Series& series : comparison.series) {
       for (bench::Measurement row : series.rows) {
@@ -166,7 +167,7 @@ void print_others(const Outcome& outcome, const Others& others) {
   }
   fmt::print("{}", busy_line(others.rows));
   for (const bench::Comparison& comparison : bench::compare(all)) {
-    fmt::print("all of {} ranks, {} {}\n{}\n", comparison.ranks, comparison.type, comparison.op,
+    fmt::print("all of {} ranks, {}\n{}\n", comparison.ranks, work_text(comparison),
                to_text(comparison));
   }
 }
@@ -406,20 +407,47 @@ int run_all_reduce_bench(const AllReduceFlags& flags, const CLI::App& command) {
 
 }  // namespace
 
-void add_bench_all_reduce_command(CLI::App& bench, Action& action) {
-  auto flags = std::make_shared<AllReduceFlags>();
-  CLI::App* command = bench.add_subcommand(
-      "all-reduce", "every strategy's time and bandwidth by size, checked, with fitted models");
-  add_all_reduce_flags(*command, *flags);
-  command->footer(
-      "algbw is bytes / time, busbw algbw x 2 (p-1)/p for p ranks, in 1e9 bytes a second. Inputs\n"
+namespace {
+
+/// How busbw is made of algbw: "algbw x 2 (p-1)/p for p ranks".
+std::string busbw_text(const bench::Collective& collective) {
+  if (collective.bus_passes == 0) return "algbw";
+  return fmt::format("algbw x {}(p-1)/p for p ranks", collective.bus_passes == 1 ? "" : "2 ");
+}
+
+std::string footer_of(const bench::Collective& collective) {
+  return fmt::format(
+      "{}algbw is size / time, busbw {}, in 1e9 bytes a second. Inputs\n"
       "are rewritten before each call and results read within it; a call takes as long as its\n"
       "slowest rank. Results are compared with the exact ones: each up to 4M, beyond that the\n"
       "first and the last of a size. Rows that other work on the machine disturbs are measured\n"
-      "again, and else say that they do not count: no model and no winner is made of them.\n");
+      "again, and else say that they do not count: no model and no winner is made of them.\n",
+      collective.has_parts ? "The size is that of all ranks' parts together, as in nccl-tests.\n"
+                           : "",
+      busbw_text(collective));
+}
+
+void add_command(CLI::App& bench, const bench::Collective& collective, Action& action) {
+  auto flags = std::make_shared<AllReduceFlags>();
+  flags->options.collective_id = collective.id;
+  const bool is_all_reduce = collective.id == bench::CollectiveId::all_reduce;
+  CLI::App* command = bench.add_subcommand(
+      collective.name,
+      is_all_reduce ? "every strategy's time and bandwidth by size, checked, with fitted models"
+                    : fmt::format("the same of {}: {}", collective.name, collective.summary));
+  add_all_reduce_flags(*command, *flags);
+  command->footer(footer_of(collective));
   command->callback([flags, command, &action] {
     action = [=] { return run_all_reduce_bench(*flags, *command); };
   });
+}
+
+}  // namespace
+
+void add_bench_collective_commands(CLI::App& bench, Action& action) {
+  for (const bench::Collective& collective : bench::collectives()) {
+    add_command(bench, collective, action);
+  }
 }
 
 }  // namespace ringlet::app

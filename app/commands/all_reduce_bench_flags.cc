@@ -14,7 +14,7 @@
 #include "app/cli/signals.h"
 #include "app/cli/usage.h"
 #include "app/commands/budget_flags.h"
-#include "bench/all_reduce/test_pattern.h"
+#include "bench/all_reduce/collective_call.h"
 #include "comm/all_reduce/auto.h"
 #include "comm/all_reduce/strategies.h"
 #include "comm/processes/launch.h"
@@ -55,9 +55,14 @@ train::Option<bench::SizeRange> size_option(const char* key, std::int64_t bench:
       {.help = help, .also = short_name, .value_name = "SIZE"});
 }
 
+/// The group of the flags that say what is measured.
+const char* work_group(const AllReduceFlags& flags) {
+  return flags.options.collective().reduces ? "What is reduced" : "What is moved";
+}
+
 void add_size_flags(CLI::App& command, AllReduceFlags& flags) {
   using Range = bench::SizeRange;
-  add_flags(command, flags.range, "What is reduced",
+  add_flags(command, flags.range, work_group(flags),
             {size_option("begin", &Range::begin, "-b", "smallest size in bytes: 4096, 4K, 64M"),
              size_option("end", &Range::end, "-e", "largest size"),
              train::option("factor", &Range::factor,
@@ -72,18 +77,46 @@ void add_size_flags(CLI::App& command, AllReduceFlags& flags) {
   command.get_option("--step")->excludes(command.get_option("--factor"));
 }
 
+/// Out of place where the collective runs in place by itself, else the other way round.
+void add_place_flag(CLI::App& command, AllReduceFlags& flags) {
+  using enum bench::NaturalPlace;
+  constexpr const char* kKeeps =
+      "keep the input: copy it to where the result will be, in the timed part; the collectives "
+      "themselves are in place";
+  constexpr const char* kOverwrites =
+      "let the result take the input's place: copy it aside first, in the timed part; the "
+      "collective itself needs both";
+  const bench::NaturalPlace place = flags.options.collective().place;
+  const bool is_apart = place == apart;
+  add_flags(command, flags, work_group(flags),
+            {train::option(is_apart ? "in_place" : "out_of_place",
+                           is_apart ? &AllReduceFlags::in_place : &AllReduceFlags::out_of_place,
+                           {.help = is_apart          ? kOverwrites
+                                    : place == either ? "keep the input, which needs no copy"
+                                                      : kKeeps})});
+}
+
 void add_work_flags(CLI::App& command, AllReduceFlags& flags) {
-  const char* group = "What is reduced";
+  const char* group = work_group(flags);
   using Options = bench::AllReduceBenchOptions;
   add_flags(command, flags.options, group,
             {train::choice_option("type", &Options::type, named(kReducedTypes),
-                                  {.help = "type of the elements", .also = "-d"}),
-             train::choice_option("op", &Options::op, named(kReduceOps),
-                                  {.help = "how elements are reduced", .also = "-o"})});
-  add_flags(command, flags, group,
-            {train::option("out_of_place", &AllReduceFlags::out_of_place,
-                           {.help = "keep the input: copy it to where the result will be, in the "
-                                    "timed part; the collectives themselves are in place"})});
+                                  {.help = "type of the elements", .also = "-d"})});
+  if (flags.options.collective().reduces) {
+    add_flags(command, flags.options, group,
+              {train::choice_option("op", &Options::op, named(kReduceOps),
+                                    {.help = "how elements are reduced", .also = "-o"})});
+  }
+  if (flags.options.collective().has_root) {
+    add_flags(command, flags.options, group,
+              {train::option(
+                  "root", &Options::root,
+                  {.help = flags.options.collective().reduces ? "the rank that gets the result"
+                                                              : "the rank whose elements all get",
+                   .range = train::from(0),
+                   .also = "-r"})});
+  }
+  add_place_flag(command, flags);
 }
 
 void add_rank_flags(CLI::App& command, AllReduceFlags& flags, const char* default_ranks) {
@@ -113,7 +146,9 @@ void add_rank_flags(CLI::App& command, AllReduceFlags& flags, const char* defaul
       ->group(group);
 }
 
+/// Of the one collective that has several.
 void add_strategy_flags(CLI::App& command, AllReduceFlags& flags) {
+  if (flags.options.collective_id != bench::CollectiveId::all_reduce) return;
   std::vector<std::string> strategies = strategy_names();
   strategies.insert(strategies.begin(), "all");
   command
@@ -306,6 +341,10 @@ const char* lack_of(const std::string& strategy, const train::Execution& executi
 }
 
 void choose_strategies(const AllReduceFlags& flags, AllReduceBlock& block) {
+  if (block.options.collective_id != bench::CollectiveId::all_reduce) {
+    block.options.strategies = {bench::kOnlyStrategy};
+    return;
+  }
   const bool all = all_strategies(flags);
   std::map<std::string, std::vector<std::string>> names_by_lack;
   for (const std::string& name : all ? strategy_names() : flags.strategies) {
@@ -327,12 +366,18 @@ void choose_strategies(const AllReduceFlags& flags, AllReduceBlock& block) {
 AllReduceBlock block_for(const AllReduceFlags& flags, int ranks, std::vector<DeviceId> devices) {
   AllReduceBlock block{.ranks = ranks, .options = flags.options};
   bench::AllReduceBenchOptions& options = block.options;
-  options.in_place = !flags.out_of_place;
+  const bench::Collective& collective = options.collective();
+  options.in_place = collective.is_in_place() ? !flags.out_of_place : flags.in_place;
   options.budget_seconds = flags.budget_seconds / static_cast<double>(flags.ranks.size());
   options.stop_requested = stop_noted;
   options.execution = execution_for(flags, std::move(devices));
-  options.sizes = checked([&] { return bench::sizes_of(flags.range, size_of(options.type)); });
-  checked([&] { return bench::TestPattern(options.type, options.op, 0, ranks); });
+  options.sizes = checked(
+      [&] { return bench::sizes_of(flags.range, size_of(options.type), collective.parts(ranks)); });
+  if (collective.has_root && options.root >= ranks) {
+    throw UsageError(fmt::format("--root {} is none of {} ranks; give one from 0 to {}",
+                                 options.root, ranks, ranks - 1));
+  }
+  checked([&] { return bench::pattern_for(collective, options.type, options.op, 0, ranks); });
   choose_strategies(flags, block);
   return block;
 }
@@ -349,6 +394,10 @@ std::vector<AllReduceBlock> all_reduce_blocks(const AllReduceFlags& flags) {
 
 AllReduceBlock all_reduce_block_at(const AllReduceFlags& flags,
                                    const comm::ProcessPosition& position) {
+  if (position.processes < 2) {
+    throw UsageError(fmt::format("{} has started one process, and {} needs two ranks or more",
+                                 position.launcher, flags.options.collective().name));
+  }
   const std::vector<DeviceId> devices = devices_for(flags, position.processes);
   DeviceId mine = devices[static_cast<std::size_t>(position.process)];
   if (flags.run.devices.empty() && flags.run.device == "cuda") {

@@ -1,4 +1,5 @@
-// The flags of `ringlet bench all-reduce`, and what they ask for with each number of ranks.
+// The flags of `ringlet bench all-reduce` and its like, one for each collective, and what they ask
+// for with each number of ranks.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -14,7 +15,7 @@
 
 namespace ringlet::app {
 
-/// The flags as the user wrote them.
+/// The flags as the user wrote them. options.collective_id says of which command.
 struct AllReduceFlags {
   bench::SizeRange range{};
   std::vector<int> ranks{2};
@@ -22,7 +23,8 @@ struct AllReduceFlags {
   RawFlags run{};  ///< device, devices, transport and time-out
   bool processes = false;
   bench::AllReduceBenchOptions options{};  ///< but for what a number of ranks decides
-  bool out_of_place = false;
+  bool out_of_place = false;               ///< of a collective that is in place by itself
+  bool in_place = false;                   ///< of the others
   std::filesystem::path json{}, csv{}, trace{}, report{};
   std::vector<std::filesystem::path> with{};  ///< rows of other runs
   bool no_measure = false;
@@ -34,6 +36,7 @@ struct AllReduceFlags {
 /// 4096, 4K, 64M, 1G; the text becomes a number.
 CLI::Validator size_in_bytes();
 
+/// Those of flags.options.collective().
 void add_all_reduce_flags(CLI::App& command, AllReduceFlags& flags);
 
 /// Adds the flags of `ringlet tune`: ranks, devices and time, and --budget and --strict.

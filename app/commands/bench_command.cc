@@ -348,7 +348,7 @@ void add_bench_command(CLI::App& app, Action& action) {
     action = {[=] { return run(*flags, *command); },
               [flags] { return values_of(resolve_bench(flags->train)); }};
   });
-  add_bench_all_reduce_command(*bench, action);
+  add_bench_collective_commands(*bench, action);
 }
 
 }  // namespace ringlet::app

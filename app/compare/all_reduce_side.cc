@@ -11,6 +11,7 @@
 #include "base/files/input_file.h"
 #include "base/files/json_text.h"
 #include "base/one_line.h"
+#include "bench/all_reduce/comparison.h"
 #include "bench/all_reduce/machine.h"
 #include "bench/all_reduce/measurement.h"
 
@@ -25,10 +26,10 @@ constexpr std::size_t kLongestList = 100;
 /// "openmpi: 4 ranks as processes over mpi, on 2 machines (between), f32 sum in place"
 std::string group_of(const Measurement& m) {
   return fmt::format(
-      "{}{} ranks as {} over {}{}, {} {} {}",
-      m.engine == Measurement().engine ? "" : m.engine + ": ", m.ranks, m.ranks_as, m.transport,
-      m.machines == 1 ? "" : fmt::format(", on {} machines ({})", m.machines, m.level), m.type,
-      m.op, m.in_place ? "in place" : "out of place");
+      "{}{} ranks as {} over {}{}, {}", m.engine == Measurement().engine ? "" : m.engine + ": ",
+      m.ranks, m.ranks_as, m.transport,
+      m.machines == 1 ? "" : fmt::format(", on {} machines ({})", m.machines, m.level),
+      bench::work_text(m));
 }
 
 /// Why a row decides nothing; empty where it counts.
@@ -65,11 +66,13 @@ std::vector<Trait> traits_of(const std::vector<Measurement>& rows, const nlohman
   const std::string version = word_in(machine, "ringlet");
   const auto pinned = [](const Measurement& m) { return m.pinned ? "pinned" : "not pinned"; };
   const auto type = [](const Measurement& m) { return m.type + " " + m.op; };
+  const auto collective = [](const Measurement& m) { return m.collective; };
   return {
       {"machines", machine_words(machine)},
       {"builds", build_words(document)},
       {"versions", version.empty() ? "" : "by ringlet " + version},
       {"ranks", "with " + list_of(rows, [](const Measurement& m) { return m.ranks; }) + " ranks"},
+      {"collectives", "of " + list_of(rows, collective)},
       {"types", "with " + list_of(rows, type)},
       {"pinning", "with ranks " + list_of(rows, pinned)}};
 }

@@ -94,7 +94,8 @@ Comparison compared(Side a, Side b) {
   }
   if (result.pairs.empty()) {
     throw FileError(fmt::format(
-        "{} and {} have no row in common; measure the same strategies, sizes, ranks and types",
+        "{} and {} have no row in common; measure the same collective, strategies, sizes, ranks "
+        "and types",
         result.a.file, result.b.file));
   }
   sort_pairs(result.pairs);

@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "app/report/axis.h"
 #include "app/report/html.h"
+#include "bench/all_reduce/collective.h"
 #include "bench/all_reduce/comparison.h"
 #include "bench/all_reduce/sizes.h"
 #include "train/recipe/version.h"
@@ -22,9 +24,9 @@ using nlohmann::json;
 constexpr char kHow[] =
     "<p class=\"note\">Each rank rewrites its input, all ranks meet, and a rank&rsquo;s time runs "
     "until it has read its whole result; a call takes as long as its slowest rank. Shown is the "
-    "median of the calls. algbw is bytes / time, busbw algbw &times; 2 (p-1)/p for p ranks, in 1e9 "
-    "bytes a second. Results were compared with the exact ones to the last bit: of each call up to "
-    "4 MiB, of the first and the last of a size beyond.</p>\n";
+    "median of the calls. algbw is bytes / time, busbw algbw {}, in 1e9 bytes a second. Results "
+    "were compared with the exact ones to the last bit: of each call up to 4 MiB, of the first and "
+    "the last of a size beyond.</p>\n";
 
 constexpr char kModel[] =
     "<p class=\"note\">time = steps &times; latency + bytes &times; seconds per byte, with the "
@@ -34,10 +36,43 @@ constexpr char kModel[] =
     "caches, above all. Hollow points were disturbed by other work; no model is fitted to "
     "them.</p>\n";
 
-/// "f32 sum in place"
-std::string work_of(const bench::Comparison& comparison) {
-  return fmt::format("{} {} {}", comparison.type, comparison.op,
-                     comparison.in_place ? "in place" : "out of place");
+using Rows = std::vector<bench::Measurement>;
+
+/// The collectives that were measured, without repetition.
+std::vector<const bench::Collective*> collectives_of(const Rows& rows) {
+  std::vector<const bench::Collective*> all;
+  for (const bench::Measurement& row : rows) {
+    const bench::Collective* const collective = bench::find_collective(row.collective);
+    if (std::find(all.begin(), all.end(), collective) == all.end()) all.push_back(collective);
+  }
+  return all;
+}
+
+/// "bench all-reduce", or "bench" where there are several.
+std::string command_of(const Rows& rows) {
+  const auto all = collectives_of(rows);
+  return all.size() == 1 ? fmt::format("bench {}", all.front()->name) : "bench";
+}
+
+/// "All-reduce", or "Collectives" where there are several.
+std::string title_of(const Rows& rows) {
+  const auto all = collectives_of(rows);
+  std::string title = all.size() == 1 ? all.front()->name : "collectives";
+  title.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(title.front())));
+  return title;
+}
+
+Html how_of(const Rows& rows) {
+  const auto all = collectives_of(rows);
+  std::vector<std::string> factors;
+  for (const bench::Collective* collective : all) {
+    const char* const factor = collective->bus_passes == 0   ? "1"
+                               : collective->bus_passes == 1 ? "(p-1)/p"
+                                                             : "2 (p-1)/p";
+    factors.push_back(fmt::format("× {}{}", factor,
+                                  all.size() == 1 ? "" : fmt::format(" of {}", collective->name)));
+  }
+  return markup(kHow, fmt::format("{} for p ranks", fmt::join(factors, ", ")));
 }
 
 Html with_unit(const std::string& value, const char* unit) {
@@ -118,7 +153,7 @@ Html answers_of(const std::vector<bench::Comparison>& comparisons, bool several_
   for (const bench::Comparison& comparison : comparisons) {
     std::string what = "Here";
     if (comparisons.size() > 1) what += fmt::format(", {} ranks", comparison.ranks);
-    if (several_works) what += ", " + work_of(comparison);
+    if (several_works) what += ", " + work_text(comparison);
     html += markup("<h1{}>{}: {}</h1>\n", html.empty() ? Html() : Html(" class=\"more\""), what,
                    answer_of(comparison));
   }
@@ -128,7 +163,7 @@ Html answers_of(const std::vector<bench::Comparison>& comparisons, bool several_
 Html heading_of(const std::vector<bench::Measurement>& rows,
                 const std::vector<bench::Comparison>& comparisons, const json& machine) {
   std::set<std::string> work, engines;
-  for (const bench::Comparison& comparison : comparisons) work.insert(work_of(comparison));
+  for (const bench::Comparison& comparison : comparisons) work.insert(work_text(comparison));
   for (const bench::Measurement& row : rows) engines.insert(row.engine);
   std::string lede = fmt::format("{} of {}", fmt::join(engines, ", "), fmt::join(work, ", "));
   if (machine.is_object()) {
@@ -140,11 +175,10 @@ Html heading_of(const std::vector<bench::Measurement>& rows,
     return row.engine != "ringlet" || row.pinned;
   });
   if (pinned && engines.count("ringlet") > 0) lede += ", each of Ringlet's ranks on its own core";
-  Html html = markup(
-      "<header>\n<p class=\"kicker\">ringlet bench all-reduce</p>\n{}{}<p "
-      "class=\"lede\">{}.</p>\n{}",
-      busy_of(rows), answers_of(comparisons, work.size() > 1), lede,
-      facts_of(comparisons, machine));
+  Html html =
+      markup("<header>\n<p class=\"kicker\">ringlet {}</p>\n{}{}<p class=\"lede\">{}.</p>\n{}",
+             command_of(rows), busy_of(rows), answers_of(comparisons, work.size() > 1), lede,
+             facts_of(comparisons, machine));
   const auto wrong = std::count_if(rows.begin(), rows.end(), [](auto& m) { return !m.right(); });
   if (wrong > 0) {
     html +=
@@ -198,7 +232,7 @@ Html model_table(const bench::Comparison& comparison, int number) {
 
 Html section_of(const bench::Comparison& comparison, int number) {
   const Html models = model_plots_of(comparison, number);
-  Html html = markup("<h2>{} ranks, {}</h2>\n", comparison.ranks, work_of(comparison));
+  Html html = markup("<h2>{} ranks, {}</h2>\n", comparison.ranks, work_text(comparison));
   html += plots_of(comparison, number);
   html += "<h3>Which is the fastest</h3>\n<div class=\"side\">\n<div>";
   html += fastest_table(comparison, comparison.fastest, fmt::format("fastest-{}", number),
@@ -302,9 +336,10 @@ std::string all_reduce_page(const std::vector<bench::Measurement>& measurements,
     body += section_of(comparisons[i], static_cast<int>(i + 1));
   }
   body += table_of(comparisons, measurements.size());
-  body += "<h2>How, and on what</h2>\n" + Html(kHow) + machine_of(machine);
-  body += markup("<footer>Made by ringlet {} bench all-reduce.</footer>\n", train::kVersion);
-  return page_of("All-reduce (Ringlet)", body);
+  body += "<h2>How, and on what</h2>\n" + how_of(measurements) + machine_of(machine);
+  body += markup("<footer>Made by ringlet {} {}.</footer>\n", train::kVersion,
+                 command_of(measurements));
+  return page_of(title_of(measurements) + " (Ringlet)", body);
 }
 
 }  // namespace ringlet::app::report

@@ -11,6 +11,7 @@
 #include <tuple>
 #include <utility>
 
+#include "bench/all_reduce/collective_call.h"
 #include "bench/all_reduce/sizes.h"
 #include "comm/all_reduce/auto.h"
 #include "comm/all_reduce/strategies.h"
@@ -20,9 +21,9 @@ namespace ringlet::bench {
 namespace {
 
 bool same_work(const Comparison& comparison, const Measurement& m) {
-  return std::tie(comparison.ranks, comparison.machines, comparison.level, comparison.type,
-                  comparison.op, comparison.in_place) ==
-         std::tie(m.ranks, m.machines, m.level, m.type, m.op, m.in_place);
+  return std::tie(comparison.collective, comparison.ranks, comparison.machines, comparison.level,
+                  comparison.type, comparison.op, comparison.root, comparison.in_place) ==
+         std::tie(m.collective, m.ranks, m.machines, m.level, m.type, m.op, m.root, m.in_place);
 }
 
 bool same_series(const Measurement& a, const Measurement& b) {
@@ -75,6 +76,14 @@ std::vector<Measurement> quickest_of(const std::vector<Measurement>& rows) {
   return quickest;
 }
 
+/// The cost of another collective than all-reduce: of Ringlet's algorithm, which is known.
+comm::PathCostOf cost_of_its_own(const Measurement& row) {
+  if (row.engine != Measurement().engine) return comm::cost_of_one_message;
+  return [id = find_collective(row.collective)->id](int ranks, double bytes) {
+    return path_cost_of(id, ranks, bytes);
+  };
+}
+
 /// The strategy's cost over what the row was measured on. Between machines all ranks of a machine
 /// share a link, whose latency and bandwidth are then what is fitted. A strategy chose its way over
 /// it by round figures.
@@ -95,9 +104,14 @@ void fit(Series& series) {
   for (const Measurement& m : series.curve) {
     points.push_back({m.ranks, static_cast<double>(m.bytes), 1e-6 * m.median_us});
   }
+  const Measurement& row = series.rows.front();
   const comm::Strategies known;
-  const comm::Strategy* strategy = known.find(series.rows.front().strategy);
-  if (strategy != nullptr) series.path_cost = cost_of(*strategy, series.rows.front());
+  const comm::Strategy* strategy = known.find(row.strategy);
+  if (row.collective != Measurement().collective) {
+    series.path_cost = cost_of_its_own(row);
+  } else if (strategy != nullptr) {
+    series.path_cost = cost_of(*strategy, row);
+  }
   series.fit = comm::fit_cost_model(series.path_cost, points);
 }
 
@@ -262,7 +276,8 @@ std::vector<Comparison> compare(const std::vector<Measurement>& measurements) {
     auto same = std::find_if(comparisons.begin(), comparisons.end(),
                              [&](const auto& comparison) { return same_work(comparison, m); });
     if (same == comparisons.end()) {
-      same = comparisons.insert(same, {m.ranks, m.machines, m.level, m.type, m.op, m.in_place});
+      same = comparisons.insert(
+          same, {m.collective, m.ranks, m.machines, m.level, m.type, m.op, m.root, m.in_place});
     }
     add(*same, m, labels);
   }

@@ -1,5 +1,6 @@
-// Comparison: measurements of the same work side by side. It has a series for each strategy and
-// engine, the cost model that fits it, and the sizes at which each is the fastest.
+// Comparison: measurements of the same work, of one collective, side by side. It has a series for
+// each strategy and engine, the cost model that fits it, and the sizes at which each is the
+// fastest.
 //
 // `auto` is no strategy but picks one. It is never the fastest and has no model; it has a regret.
 //
@@ -66,10 +67,12 @@ struct Stretch {
 };
 
 struct Comparison {
+  std::string collective;
   int ranks = 0;
   int machines = 1;
   std::string level = "all";  ///< Measurement::level
   std::string type, op;
+  int root = kNoRoot;
   bool in_place = true;
   std::vector<Series> series{};
   std::vector<Stretch> fastest{};    ///< by the median; in ascending order
@@ -77,8 +80,8 @@ struct Comparison {
   std::vector<Regret> regrets{};  ///< of the series that pick, where strategies stand beside them
 };
 
-/// One for each number of ranks and machines, level, type, operation and in place or not, in the
-/// order in which they first come.
+/// One for each collective, number of ranks and machines, level, type, operation, root and in place
+/// or not, in the order in which they first come.
 std::vector<Comparison> compare(const std::vector<Measurement>& measurements);
 
 /// The same by the fitted models, between the least and the largest measured size. `from` and `to`
@@ -87,6 +90,9 @@ std::vector<Stretch> fastest_by_models(const Comparison& comparison);
 
 /// "ring", or "ring and two-shot", "ring, doubling and two-shot" where they are equal.
 std::string names_of(const Stretch& stretch, const Comparison& comparison);
+/// "f32 sum in place", which is of all-reduce; else "reduce to rank 0, f32 sum in place".
+std::string work_text(const Measurement& row);
+std::string work_text(const Comparison& comparison);
 /// Characters of the longest label, but at least those of the table's column.
 int label_width(const Comparison& comparison);
 /// "auto takes 1.03 times the best strategy's time in the median, at worst 1.41 times (8K)"

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "bench/all_reduce/collective.h"
 #include "bench/all_reduce/comparison.h"
 #include "bench/all_reduce/sizes.h"
 
@@ -44,6 +45,21 @@ std::string names_of(const Stretch& stretch, const Comparison& comparison) {
   return names;
 }
 
+std::string work_text(const Measurement& row) {
+  const Collective* const kind = find_collective(row.collective);
+  std::string what = row.collective == Measurement().collective ? "" : row.collective;
+  if (kind != nullptr && kind->has_root) {
+    what += fmt::format(" {} rank {}", kind->reduces ? "to" : "from", row.root);
+  }
+  return fmt::format("{}{}{}{} {}", what, what.empty() ? "" : ", ", row.type,
+                     row.op == kNoOperation ? "" : " " + row.op,
+                     row.in_place ? "in place" : "out of place");
+}
+
+std::string work_text(const Comparison& comparison) {
+  return work_text(comparison.series.front().rows.front());
+}
+
 int label_width(const Comparison& comparison) {
   int width = kStrategyWidth;
   for (const Series& series : comparison.series) {
@@ -69,6 +85,7 @@ std::string to_text(const Comparison& comparison) {
   const int width = label_width(comparison);
   std::string text;
   for (const Stretch& stretch : comparison.fastest) {
+    if (comparison.series.size() == 1) break;  // there is nothing to choose from
     text += (text.empty() ? "fastest: " : "; ") + text_of(stretch, comparison);
   }
   if (!text.empty()) text += "\n";
@@ -97,14 +114,13 @@ namespace {
 /// What tells a series from all others.
 nlohmann::json identity_of(const Series& series) {
   const Measurement& row = series.rows.front();
-  return {{"engine", row.engine},
-          {"ranks_as", row.ranks_as},
-          {"transport", row.transport},
-          {"strategy", row.strategy},
-          {"ranks", row.ranks},
-          {"type", row.type},
-          {"op", row.op},
-          {"in_place", row.in_place}};
+  nlohmann::json identity = {{"engine", row.engine},     {"collective", row.collective},
+                             {"ranks_as", row.ranks_as}, {"transport", row.transport},
+                             {"strategy", row.strategy}, {"ranks", row.ranks},
+                             {"type", row.type},         {"op", row.op},
+                             {"in_place", row.in_place}};
+  if (row.root != kNoRoot) identity["root"] = row.root;
+  return identity;
 }
 
 }  // namespace

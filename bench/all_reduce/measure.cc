@@ -77,7 +77,7 @@ double expected_seconds(const AllReduceBenchOptions& options, int ranks) {
 
 namespace {
 
-/// Ranks that reduce together: all, or, on several machines, those of one, or one of each.
+/// Ranks that call together: all, or, on several machines, those of one, or one of each.
 struct Level {
   std::string name;
   std::vector<int> ranks;                       ///< that do so with rank 0, in their order
@@ -85,9 +85,9 @@ struct Level {
 
   comm::Transport& of(comm::Transport& all) const { return part ? *part : all; }
   /// What tells how strategies go on parts of the world is `ring` and its like: messages alone.
-  bool measures(const comm::Strategies& strategies, const std::string& name_of_strategy) const {
-    if (!part) return true;
-    const comm::Strategy* strategy = strategies.find(name_of_strategy);
+  bool measures(const AllReduceBenchOptions& options, const std::string& name_of_strategy) const {
+    if (!part || options.collective().id != CollectiveId::all_reduce) return true;
+    const comm::Strategy* strategy = options.execution.strategies.find(name_of_strategy);
     return strategy != nullptr && strategy->needs == comm::Needs::nothing &&
            name_of_strategy != comm::TwoLevelAllReduce::kName;
   }
@@ -145,11 +145,11 @@ class LevelBench {
   std::vector<Measurement> measure(std::int64_t bytes, double& budget_seconds,
                                    train::TraceWriter* trace) {
     comm::Transport& transport = level_.of(world_.transport());
-    RankBuffers buffers(options_, device_, world_, transport, bytes);
+    RankBuffers buffers(work_over(transport.size(), bytes), device_, world_, transport);
     const SizeBench size{options_, device_, world_, transport, barrier_, buffers, processors_};
     std::vector<Row> rows;
     for (const std::string& strategy : options_.strategies) {
-      if (level_.measures(options_.execution.strategies, strategy)) {
+      if (level_.measures(options_, strategy)) {
         rows.push_back({RowBench(size, strategy), {}, 0});
       }
     }
@@ -173,6 +173,16 @@ class LevelBench {
   }
 
  private:
+  /// Of a part of the world as many bytes as its ranks can divide; its root has the same number.
+  RankBuffers::Work work_over(int ranks, std::int64_t bytes) const {
+    const Collective& collective = options_.collective();
+    const std::int64_t whole = size_of(options_.type) * collective.parts(ranks);
+    return {.call = {collective, options_.op, options_.root % ranks},
+            .type = options_.type,
+            .in_place = options_.in_place,
+            .bytes = bytes / whole * whole};
+  }
+
   struct Row {
     RowBench bench;
     Measurement measured{};
@@ -218,7 +228,9 @@ class LevelBench {
     measured.strategy = row.bench.strategy();
     measured.ranks = static_cast<int>(level_.ranks.size());
     measured.bytes = buffers.bytes();
-    measured.count = buffers.result().count();
+    const Collective& collective = options_.collective();
+    if (collective.has_root) measured.root = buffers.work().call.root;
+    measured.count = buffers.result().count() / collective.parts(measured.ranks);
     RowSigns signs;
     std::vector<double> slowest(all.front().seconds.size());
     for (const int number : level_.ranks) {
@@ -227,7 +239,9 @@ class LevelBench {
         slowest[i] = std::max(slowest[i], rank.seconds[i]);
       }
       measured.wrong += rank.head.wrong;
-      measured.hashes.push_back(fmt::format("{:016x}", rank.head.hash));
+      if (collective.same_everywhere) {
+        measured.hashes.push_back(fmt::format("{:016x}", rank.head.hash));
+      }
       signs.ranks.push_back(rank.head.interference);
       signs.moves += rank.head.moves;
       signs.clock = std::max(signs.clock, rank.head.clock);
@@ -248,33 +262,34 @@ class LevelBench {
 
 }  // namespace
 
-std::vector<Measurement> measure_all_reduce(comm::Group& group, AllReduceBenchOptions given,
+std::vector<Measurement> measure_all_reduce(comm::Group& group, AllReduceBenchOptions options,
                                             const MeasurementListener& listener,
                                             train::TraceWriter* trace) {
-  given.execution.table = table_for(group, given);  // once: the ranks must not read two
+  options.execution.table = table_for(group, options);  // once: the ranks must not read two
   Measurement usual;
+  usual.collective = options.collective().name;
   usual.transport = train::tuned_transport(group.transport(group.first_rank()),
-                                           name_of(given.execution.transport));
-  usual.ranks_as = given.ranks_as();
+                                           name_of(options.execution.transport));
+  usual.ranks_as = options.ranks_as();
   usual.machines = group.machines();
-  usual.type = name_of(given.type);
-  usual.op = name_of(given.op);
-  usual.in_place = given.in_place;
-  usual.checked = given.check;
-  usual.pinned = pins_ranks(given, group.size());
+  usual.type = name_of(options.type);
+  usual.op = options.collective().reduces ? name_of(options.op) : kNoOperation;
+  usual.in_place = options.in_place;
+  usual.checked = options.check;
+  usual.pinned = pins_ranks(options, group.size());
   RankBarrier barrier(group);
   const int processors = usable_processors();  // before a rank is pinned
   std::atomic<bool> stopped{false};
   std::vector<Measurement> measurements;
   const auto body = [&](Device& device, comm::Communicator& world) {
     if (usual.pinned) (void)pin_rank(world.rank());  // if it fails, the rank is where it was
-    AllReduceBenchOptions options = given;           // of this rank: its table
-    pick_for_auto(options, world, device);
+    AllReduceBenchOptions own = options;           // of this rank: its table
+    pick_for_auto(own, world, device);
     const std::vector<Level> levels = levels_of(world.transport());
     double budget = options.budget_seconds;
     auto sizes_left = static_cast<double>(levels.size() * options.sizes.size());
     for (const Level& level : levels) {
-      LevelBench bench(options, device, world, barrier, processors, level, usual);
+      LevelBench bench(own, device, world, barrier, processors, level, usual);
       for (const std::int64_t bytes : options.sizes) {
         double share = budget / sizes_left--;
         budget -= share;
@@ -294,7 +309,7 @@ std::vector<Measurement> measure_all_reduce(comm::Group& group, AllReduceBenchOp
       }
     }
   };
-  train::run_replicas(group, given.execution, body);
+  train::run_replicas(group, options.execution, body);
   if (stopped) throw Stopped();
   return measurements;
 }

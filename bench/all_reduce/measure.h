@@ -1,4 +1,4 @@
-// Measuring all-reduce: every strategy on the same ranks, sizes and numbers.
+// Measuring a collective: every strategy on the same ranks, sizes and numbers.
 //
 // How a call is timed (bench/peers/ times other engines in the same way):
 //   1. every rank rewrites its input (test_pattern.h): buffers that were not written since the last
@@ -15,8 +15,8 @@
 // `budget_seconds` lasts: each size may spend its part, and leaves the next ones what it did not
 // need. The better measurement stays.
 //
-// Collectives are in place. Out of place, the input is copied to the result first, in the timed
-// part: what a caller that needs its input would have to do.
+// A collective runs in place or not, as it does without a copy (collective.h). The other way, the
+// input is copied first, in the timed part (rank_buffers.h): what a caller would have to do.
 #pragma once
 
 #include <algorithm>
@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "base/stop_request.h"
+#include "bench/all_reduce/collective.h"
 #include "bench/all_reduce/judgement.h"
 #include "bench/all_reduce/measurement.h"
 #include "comm/core/group.h"
@@ -42,11 +43,16 @@ inline constexpr double kSecondsOfASize = 0.2;            ///< time for which th
 inline constexpr std::int64_t kComparedAlways = 4 << 20;  ///< bytes, see above
 inline constexpr int kTracedCalls = 3;  ///< of each size and strategy, after those that are timed
 
+/// The strategy of a collective that has one algorithm.
+inline constexpr const char* kOnlyStrategy = "default";
+
 struct AllReduceBenchOptions {
-  std::vector<std::int64_t> sizes;      ///< bytes on each rank, whole elements
-  std::vector<std::string> strategies;  ///< names of execution.strategies
+  CollectiveId collective_id = CollectiveId::all_reduce;
+  std::vector<std::int64_t> sizes;      ///< bytes (collective.h), whole elements of each part
+  std::vector<std::string> strategies;  ///< names of execution.strategies; else kOnlyStrategy
   DType type = DType::f32;
-  ReduceOp op = ReduceOp::sum;
+  ReduceOp op = ReduceOp::sum;  ///< of a collective that reduces
+  int root = 0;                 ///< of one that has it
   bool in_place = true;
   int warm_up = 5;     ///< calls before those that are timed, at least 1
   int iterations = 0;  ///< timed calls; 0: as many as take kSecondsOfASize
@@ -57,6 +63,7 @@ struct AllReduceBenchOptions {
   /// Devices of this process's ranks, transport, time-out, and the table of `auto`.
   train::Execution execution{};
 
+  const Collective& collective() const { return collective_of(collective_id); }
   const char* ranks_as() const { return execution.in_processes ? "processes" : "threads"; }
 };
 

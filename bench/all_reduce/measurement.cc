@@ -15,6 +15,7 @@
 #include "base/files/json_text.h"
 #include "base/median.h"
 #include "base/one_line.h"
+#include "bench/all_reduce/collective.h"
 
 namespace ringlet::bench {
 
@@ -23,7 +24,8 @@ double Measurement::algbw_gbs() const {
 }
 
 double Measurement::busbw_gbs() const {
-  return ranks > 0 ? algbw_gbs() * 2 * (ranks - 1) / ranks : 0;
+  const Collective* const kind = find_collective(collective);
+  return kind != nullptr && ranks > 0 ? algbw_gbs() * kind->bus_factor(ranks) : 0;
 }
 
 bool Measurement::ranks_differ() const {
@@ -49,6 +51,7 @@ void set_times(Measurement& measurement, std::vector<double> seconds) {
 
 nlohmann::json to_json(const Measurement& m) {
   nlohmann::json json = {{"engine", m.engine},
+                         {"collective", m.collective},
                          {"ranks_as", m.ranks_as},
                          {"transport", m.transport},
                          {"strategy", m.strategy},
@@ -73,6 +76,7 @@ nlohmann::json to_json(const Measurement& m) {
                          {"algbw_gbs", m.algbw_gbs()},
                          {"busbw_gbs", m.busbw_gbs()},
                          {"wrong", m.wrong}};
+  if (m.root != kNoRoot) json["root"] = m.root;
   if (m.machines > 1) json.update({{"machines", m.machines}, {"level", m.level}});
   if (!m.checked) json["wrong"] = nullptr;
   if (!m.hashes.empty()) json["hashes"] = m.hashes;
@@ -112,6 +116,7 @@ Measurement from_json(const json& row) {
   constexpr std::size_t kLongestReason = 300;
   Measurement m;
   read_word(row, "engine", m.engine);
+  if (row.contains("collective")) read_word(row, "collective", m.collective);  // later than rows
   read_word(row, "ranks_as", m.ranks_as);
   read_word(row, "transport", m.transport);
   read_word(row, "strategy", m.strategy);
@@ -122,6 +127,7 @@ Measurement from_json(const json& row) {
   read_field(row, "count", m.count);
   read_word(row, "type", m.type);
   read_word(row, "op", m.op);
+  read_if_any(row, "root", m.root);
   read_field(row, "in_place", m.in_place);
   read_if_any(row, "pinned", m.pinned);
   read_field(row, "iterations", m.iterations);
@@ -144,7 +150,14 @@ Measurement from_json(const json& row) {
 
 /// Why a row that could be read cannot be shown; "" if it can.
 std::string complaint(const Measurement& m) {
+  const Collective* const kind = find_collective(m.collective);
+  if (kind == nullptr)
+    return fmt::format("'collective' is '{}', and there is none of that name", m.collective);
   if (m.ranks < 2) return "'ranks' is below 2";
+  const bool is_root = m.root >= 0 && m.root < m.ranks;
+  if (kind->has_root ? !is_root : m.root != kNoRoot) {
+    return fmt::format("'root' is {}, of {} with {} ranks", m.root, m.collective, m.ranks);
+  }
   if (m.machines < 1) return "'machines' is below 1";
   if (m.bytes < 1) return "'bytes' is below 1";
   if (!(m.median_us > 0)) return "'median_us' is not above 0";
@@ -235,15 +248,16 @@ std::string to_csv(const std::vector<Measurement>& measurements) {
   std::string text =
       "engine,ranks_as,transport,strategy,ranks,bytes,count,type,op,in_place,iterations,median_us,"
       "min_us,p99_us,algbw_gbs,busbw_gbs,wrong,mean_us,p90_us,low_us,high_us,rounds,counts,"
-      "why_not\n";
+      "why_not,collective,root\n";
   for (const Measurement& m : measurements) {
     text += fmt::format(
         "{},{},{},{},{},{},{},{},{},{},{},{:.3f},{:.3f},{:.3f},{:.4f},{:.4f},{},{:.3f},{:.3f},"
-        "{:.3f},{:.3f},{},{},{}\n",
+        "{:.3f},{:.3f},{},{},{},{},{}\n",
         m.engine, m.ranks_as, m.transport, m.strategy, m.ranks, m.bytes, m.count, m.type, m.op,
         m.in_place, m.iterations, m.median_us, m.min_us, m.p99_us, m.algbw_gbs(), m.busbw_gbs(),
         m.checked ? std::to_string(m.wrong) : "", m.mean_us, m.p90_us, m.low_us, m.high_us,
-        m.rounds, m.counts, m.why_not.empty() ? "" : '"' + m.why_not + '"');
+        m.rounds, m.counts, m.why_not.empty() ? "" : '"' + m.why_not + '"', m.collective,
+        m.root == kNoRoot ? "" : std::to_string(m.root));
   }
   return text;
 }

@@ -1,4 +1,4 @@
-// Measurement: the time of one all-reduce of one size. It is a row of the benchmark's table, an
+// Measurement: the time of one collective of one size. It is a row of the benchmark's table, an
 // object of its JSON, a line of its CSV. Other engines' programs write the same objects, one a
 // line.
 #pragma once
@@ -14,18 +14,25 @@ namespace ringlet::bench {
 /// A larger file of rows is refused before it is read.
 inline constexpr std::uintmax_t kMostRowsBytes = std::uintmax_t{64} << 20;
 
+/// Instead of an operation, of a collective that only moves elements; instead of a root, of one
+/// that has none.
+inline constexpr const char* kNoOperation = "none";
+inline constexpr int kNoRoot = -1;
+
 struct Measurement {
   std::string engine = "ringlet";
-  std::string ranks_as = "threads";  ///< or "processes"
+  std::string collective = "all-reduce";  ///< a name of collective.h
+  std::string ranks_as = "threads";       ///< or "processes"
   std::string transport = "local";
   std::string strategy;
   int ranks = 0;
   int machines = 1;           ///< that the ranks are on
   std::string level = "all";  ///< on several machines also "inside" one, and "between" them
-  std::int64_t bytes = 0;     ///< on each rank
-  std::int64_t count = 0;     ///< elements
+  std::int64_t bytes = 0;     ///< the size (collective.h)
+  std::int64_t count = 0;     ///< elements: all, or those of a part
   std::string type = "f32";
   std::string op = "sum";
+  int root = kNoRoot;
   bool in_place = true;
   bool pinned = false;          ///< each rank to a processor of its own
   std::int64_t iterations = 0;  ///< timed
@@ -39,7 +46,7 @@ struct Measurement {
   /// known.
   double low_us = 0, high_us = 0;
   int rounds = 0;         ///< between which the other strategies had their turns; 0: not known
-  bool counts = true;     ///< false: it tells of something else than of the all-reduce
+  bool counts = true;     ///< false: it tells of something else than of the collective
   std::string why_not{};  ///< it does not count
   bool checked = true;
   std::int64_t wrong = 0;             ///< elements, over all ranks and compared iterations
@@ -47,8 +54,8 @@ struct Measurement {
 
   /// Bytes / median, in GB/s (1e9).
   double algbw_gbs() const;
-  /// algbw 2 (p-1)/p: the bytes a second that each rank has to send and receive at least, whatever
-  /// p is.
+  /// algbw times the collective's factor (collective.h), of all-reduce 2 (p-1)/p: the bytes a
+  /// second that each rank has to send and receive at least, whatever p is.
   double busbw_gbs() const;
   bool ranks_differ() const;
   bool has_interval() const { return low_us > 0; }

@@ -9,12 +9,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "base/hash.h"
 #include "base/stopwatch.h"
-#include "bench/all_reduce/read_all.h"
 #include "bench/all_reduce/sizes.h"
-#include "kernels/host_copy.h"
-#include "kernels/memory.h"
 
 namespace ringlet::bench {
 
@@ -35,57 +31,16 @@ RankResult RankResult::unpack(const std::string& text) {
   return result;
 }
 
-RankBuffers::RankBuffers(const AllReduceBenchOptions& options, Device& device,
-                         const comm::Communicator& world, const comm::Transport& ranks,
-                         std::int64_t bytes)
-    : stream_(device.communication()),
-      pattern_(options.type, options.op, ranks.rank(), ranks.size()),
-      result_(world.allocator(device), {bytes / size_of(options.type)}, options.type) {
-  if (!options.in_place) input_ = Tensor(device, result_.shape(), options.type);
-  if (!stream_.in_order_with_host()) on_host_.resize(static_cast<std::size_t>(bytes));
-}
-
-void RankBuffers::write_input(std::int64_t iteration) {
-  const View input = out_of_place() ? input_.view() : result_.view();
-  void* const data = on_host_.empty() ? input.data() : on_host_.data();
-  pattern_.write_input(iteration, data, bytes());
-  if (!on_host_.empty()) copy_from_host(stream_, data, input);
-  stream_.synchronize();
-}
-
-void RankBuffers::copy_input() {
-  if (!out_of_place()) return;
-  if (on_host_.empty()) {
-    std::memcpy(result_.view().data(), input_.view().data(), static_cast<std::size_t>(bytes()));
-  } else {
-    copy_from_host(stream_, on_host_.data(), result_);
-  }
-}
-
-void RankBuffers::read_result() {
-  if (on_host_.empty()) kept_ = read_all(result_.view().data(), bytes());
-}
-
-std::int64_t RankBuffers::count_wrong(std::int64_t iteration) {
-  return pattern_.count_wrong(iteration, result_on_host(), bytes());
-}
-
-std::uint64_t RankBuffers::hash() {
-  return hash_bytes(result_on_host(), static_cast<std::size_t>(bytes()));
-}
-
-const void* RankBuffers::result_on_host() {
-  if (on_host_.empty()) return result_.view().data();
-  copy_to_host(stream_, result_, on_host_.data());
-  stream_.synchronize();
-  return on_host_.data();
-}
-
 namespace {
 
-comm::CommunicatorOptions options_of(const train::Execution& execution,
+/// Of a collective with one algorithm the strategy is for none of its calls.
+comm::CommunicatorOptions options_of(const AllReduceBenchOptions& options,
                                      const std::string& strategy) {
-  return {strategy, execution.comm_timeout, execution.strategies, execution.table};
+  comm::CommunicatorOptions made{.timeout_seconds = options.execution.comm_timeout,
+                                 .strategies = options.execution.strategies,
+                                 .table = options.execution.table};
+  if (options.collective().id == CollectiveId::all_reduce) made.strategy = strategy;
+  return made;
 }
 
 /// Whether ranks, and threads of their transport, outnumber this machine's processors.
@@ -104,8 +59,11 @@ class RowBench::Calls {
       : row_(row),
         size_(row.size_),
         stream_(size_.device.communication()),
-        communicator_(size_.transport, options_of(size_.options.execution, row.strategy_)),
-        name_(fmt::format("{} {}", communicator_.strategy(), size_text(size_.buffers.bytes()))) {}
+        communicator_(size_.transport, options_of(size_.options, row.strategy_)),
+        name_(fmt::format("{} {}", called(), size_text(size_.buffers.bytes()))),
+        call_(size_.buffers.work().call) {
+    call_.name = name_;
+  }
 
   void prepare() {
     size_.buffers.write_input(++row_.iteration_);
@@ -116,7 +74,7 @@ class RowBench::Calls {
   }
   void finish() {
     size_.buffers.copy_input();
-    communicator_.all_reduce(stream_, size_.buffers.result(), name_, size_.options.op);
+    run(call_, communicator_, stream_, size_.buffers.input(), size_.buffers.result());
     stream_.synchronize();
     communicator_.require_alive();
     size_.buffers.read_result();
@@ -133,11 +91,17 @@ class RowBench::Calls {
   }
 
  private:
+  const char* called() const {
+    const Collective& collective = size_.options.collective();
+    return collective.id == CollectiveId::all_reduce ? communicator_.strategy() : collective.name;
+  }
+
   RowBench& row_;
   SizeBench& size_;
   Stream& stream_;
   comm::Communicator communicator_;
   std::string name_;
+  CollectiveCall call_;
   int processor_ = -1;
 };
 

@@ -15,9 +15,8 @@
 #include "bench/all_reduce/judgement.h"
 #include "bench/all_reduce/measure.h"
 #include "bench/all_reduce/rank_barrier.h"
-#include "bench/all_reduce/test_pattern.h"
+#include "bench/all_reduce/rank_buffers.h"
 #include "comm/communicator.h"
-#include "kernels/tensor.h"
 #include "train/telemetry/trace_writer.h"
 
 namespace ringlet::bench {
@@ -40,42 +39,12 @@ struct RankResult {
   static RankResult unpack(const std::string& text);
 };
 
-/// The buffers of one size on one rank: input, result, and what checks them.
-class RankBuffers {
- public:
-  /// `ranks`: those that reduce.
-  RankBuffers(const AllReduceBenchOptions& options, Device& device, const comm::Communicator& world,
-              const comm::Transport& ranks, std::int64_t bytes);
-
-  View result() const { return result_; }
-  std::int64_t bytes() const { return result_.view().bytes(); }
-
-  void write_input(std::int64_t iteration);
-  /// Out of place: puts the input where the result will be.
-  void copy_input();
-  /// Reads the whole result, where the host can.
-  void read_result();
-  std::int64_t count_wrong(std::int64_t iteration);
-  std::uint64_t hash();
-
- private:
-  bool out_of_place() const { return !input_.view().absent(); }
-  const void* result_on_host();
-
-  Stream& stream_;
-  TestPattern pattern_;
-  Tensor result_;
-  Tensor input_;                     // out of place only
-  std::vector<std::byte> on_host_;   // of memory that the host cannot reach
-  volatile std::uint64_t kept_ = 0;  // so that the result is read
-};
-
 /// What all rows of a size share on a rank.
 struct SizeBench {
   const AllReduceBenchOptions& options;
   Device& device;
   comm::Communicator& world;   ///< of all ranks, which meet and compare there
-  comm::Transport& transport;  ///< of those that reduce
+  comm::Transport& transport;  ///< of those that call together
   RankBarrier& barrier;
   RankBuffers& buffers;
   int processors;  ///< that the ranks of this machine have: one that is pinned sees its own alone

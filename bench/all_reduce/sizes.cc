@@ -47,24 +47,33 @@ std::string size_text(std::int64_t bytes) {
   return fmt::format("{}", bytes);
 }
 
-std::vector<std::int64_t> sizes_of(const SizeRange& range, std::int64_t element_bytes) {
+std::vector<std::int64_t> sizes_of(const SizeRange& range, std::int64_t element_bytes, int parts) {
   if (range.begin > range.end) {
     throw ContractError(fmt::format("--begin {} is larger than --end {}", size_text(range.begin),
                                     size_text(range.end)));
   }
-  if (range.begin < element_bytes) {
-    throw ContractError(fmt::format("--begin {} holds no element of {} bytes",
-                                    size_text(range.begin), element_bytes));
+  const std::int64_t least = element_bytes * parts;
+  if (range.begin < least) {
+    throw ContractError(fmt::format(
+        "--begin {} holds no element of {} bytes{}", size_text(range.begin), element_bytes,
+        parts == 1 ? "" : fmt::format(" for each of {} ranks; give {} or more", parts, least)));
   }
   require(range.step > 0 || range.factor >= 2, "sizes_of", "sizes have to grow");
+  if (range.step > 0 && (range.end - range.begin) / range.step >= kMostSizes) {
+    throw ContractError(
+        fmt::format("--step {} makes more than {} sizes up to --end {}; give a "
+                    "larger one, or --factor",
+                    size_text(range.step), kMostSizes, size_text(range.end)));
+  }
   std::vector<std::int64_t> sizes;
-  for (std::int64_t size = range.begin; size <= range.end;) {
-    const std::int64_t whole = size / element_bytes * element_bytes;
+  for (std::int64_t size = range.begin;;) {
+    const std::int64_t whole = size / least * least;
     if (sizes.empty() || whole != sizes.back()) sizes.push_back(whole);
-    if (range.step == 0 && size > range.end / range.factor) break;
+    const bool is_last = range.step > 0 ? size > range.end - range.step  // no sum overflows
+                                        : size > range.end / range.factor;
+    if (is_last) return sizes;
     size = range.step > 0 ? size + range.step : size * range.factor;
   }
-  return sizes;
 }
 
 }  // namespace ringlet::bench

@@ -14,6 +14,7 @@ namespace ringlet::bench {
 namespace {
 
 constexpr std::int64_t kPeriod = 1021;
+constexpr std::int64_t kShift = 509;  // between two ranks, of a table that all share
 constexpr std::int64_t kPeriods = 8;  // of a table; one less is copied at once, from any offset
 
 /// Up to here the type has every whole number.
@@ -126,6 +127,14 @@ TestPattern::TestPattern(DType type, ReduceOp op, int rank, int ranks)
   expected_ = table_of(result);
 }
 
+TestPattern::TestPattern(DType type, int rank)
+    : type_(type), element_bytes_(size_of(type)), shift_(kShift * rank) {
+  const Numbers numbers = numbers_of(type, ReduceOp::max, 1);  // which every type has
+  std::vector<std::int64_t> all(kPeriod);
+  for (std::int64_t j = 0; j < kPeriod; ++j) all[static_cast<std::size_t>(j)] = numbers.at(0, j);
+  input_ = table_of(all);
+}
+
 std::vector<std::byte> TestPattern::table_of(const std::vector<std::int64_t>& period) const {
   std::vector<std::byte> table(static_cast<std::size_t>(kPeriods * kPeriod * element_bytes_));
   for (std::int64_t j = 0; j < kPeriods * kPeriod; ++j) {
@@ -134,20 +143,29 @@ std::vector<std::byte> TestPattern::table_of(const std::vector<std::int64_t>& pe
   return table;
 }
 
-std::int64_t TestPattern::offset_of(std::int64_t iteration) const {
-  return iteration % kPeriod * element_bytes_;
+std::int64_t TestPattern::offset_of(std::int64_t elements) const {
+  return elements % kPeriod * element_bytes_;
 }
 
 void TestPattern::write_input(std::int64_t iteration, void* data, std::int64_t bytes) const {
-  const std::byte* table = input_.data() + offset_of(iteration);
+  const std::byte* table = input_.data() + offset_of(iteration + shift_);
   in_pieces(bytes, element_bytes_, [&](std::int64_t begin, std::int64_t length) {
     std::memcpy(static_cast<std::byte*>(data) + begin, table, static_cast<std::size_t>(length));
   });
 }
 
-std::int64_t TestPattern::count_wrong(std::int64_t iteration, const void* data,
-                                      std::int64_t bytes) const {
-  const std::byte* table = expected_.data() + offset_of(iteration);
+std::int64_t TestPattern::count_wrong(std::int64_t iteration, const void* data, std::int64_t bytes,
+                                      std::int64_t first) const {
+  return count_unlike(expected_.data() + offset_of(iteration + first), data, bytes);
+}
+
+std::int64_t TestPattern::count_wrong_of(int rank, std::int64_t iteration, const void* data,
+                                         std::int64_t bytes, std::int64_t first) const {
+  return count_unlike(input_.data() + offset_of(iteration + kShift * rank + first), data, bytes);
+}
+
+std::int64_t TestPattern::count_unlike(const std::byte* table, const void* data,
+                                       std::int64_t bytes) const {
   const auto width = static_cast<std::size_t>(element_bytes_);
   std::int64_t wrong = 0;
   in_pieces(bytes, element_bytes_, [&](std::int64_t begin, std::int64_t length) {

@@ -46,7 +46,8 @@ std::vector<Measurement> tuned_rows(const std::filesystem::path& file) {
 Costs::Costs(const std::vector<Measurement>& rows, std::string source)
     : source_(std::move(source)) {
   for (const Comparison& comparison : compare(rows)) {
-    if (comparison.level != Measurement().level) continue;
+    const Measurement usual;
+    if (comparison.level != usual.level || comparison.collective != usual.collective) continue;
     for (const Series& series : comparison.series) {
       const Measurement& row = series.rows.front();
       if (!series.fit || row.engine != Measurement().engine) continue;

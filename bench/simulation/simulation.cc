@@ -36,8 +36,8 @@ bool is_of(const Simulated& row, const Measurement& measured) {
   return measured.counts && measured.strategy == row.strategy &&
          measured.ranks == row.layout.ranks() && measured.machines == row.layout.machines &&
          measured.bytes == row.bytes && measured.engine == usual.engine &&
-         measured.level == usual.level && measured.type == usual.type && measured.op == usual.op &&
-         measured.in_place;
+         measured.collective == usual.collective && measured.level == usual.level &&
+         measured.type == usual.type && measured.op == usual.op && measured.in_place;
 }
 
 }  // namespace

@@ -41,6 +41,10 @@ TEST(Sizes, GrowByAFactorOrAStepInWholeElements) {
   EXPECT_EQ(sizes_of({.begin = 8, .end = 11, .step = 1}, 4), (Sizes{8}));
   constexpr std::int64_t kHuge = std::int64_t{1} << 62;
   EXPECT_EQ(sizes_of({.begin = kHuge, .end = kHuge, .factor = 4}, 4), (Sizes{kHuge}));
+  EXPECT_EQ(sizes_of({.begin = 1, .end = kHuge, .step = kHuge}, 1), (Sizes{1}));
+  EXPECT_THROW(sizes_of({.begin = 4, .end = kHuge, .step = 4}, 4), ContractError);
+  EXPECT_EQ(sizes_of({.begin = 16, .end = 64, .factor = 2}, 4, 3), (Sizes{12, 24, 60}));
+  EXPECT_THROW(sizes_of({.begin = 8, .end = 64}, 4, 3), ContractError);
   EXPECT_THROW(sizes_of({.begin = 8, .end = 4}, 4), ContractError);
   EXPECT_THROW(sizes_of({.begin = 2, .end = 4}, 4), ContractError);
 }

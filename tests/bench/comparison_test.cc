@@ -154,9 +154,9 @@ TEST(Measurements, FillALineOfCsvEach) {
   EXPECT_EQ(to_csv({row_of("ring", 4096, 2)}),
             "engine,ranks_as,transport,strategy,ranks,bytes,count,type,op,in_place,iterations,"
             "median_us,min_us,p99_us,algbw_gbs,busbw_gbs,wrong,mean_us,p90_us,low_us,high_us,"
-            "rounds,counts,why_not\n"
+            "rounds,counts,why_not,collective,root\n"
             "ringlet,threads,local,ring,2,4096,1024,f32,sum,true,10,2.000,2.000,2.000,2.0480,"
-            "2.0480,0,0.000,0.000,0.000,0.000,0,true,\n");
+            "2.0480,0,0.000,0.000,0.000,0.000,0,true,,all-reduce,\n");
 }
 
 /// With an interval.
@@ -188,7 +188,7 @@ TEST(Measurements, SayWhetherTheyCountAndWhyNot) {
   EXPECT_EQ(read.low_us, 2);
   EXPECT_EQ(read.high_us, 8000);
   EXPECT_EQ(read.rounds, 11);
-  EXPECT_NE(to_csv({bad}).find(",2.000,8000.000,11,false,\"" + bad.why_not + "\"\n"),
+  EXPECT_NE(to_csv({bad}).find(",2.000,8000.000,11,false,\"" + bad.why_not + "\",all-reduce,\n"),
             std::string::npos)
       << to_csv({bad});
   EXPECT_NE(table_row(bad).find("  does not count: " + bad.why_not + "\n"), std::string::npos);

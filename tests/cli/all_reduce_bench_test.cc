@@ -270,6 +270,7 @@ TEST(AllReduceBench, RefusesWhatCannotBeInOneLine) {
       {{"-n", "0"}, {"--iterations", "'0'"}},
       {{"--budget", "0"}, {"--budget", "'0' is no time such as 60s or 500ms, above 0"}},
       {{"--budget", "0s"}, {"--budget", "'0s' is no time such as 60s"}},
+      {{"-b", "4", "-e", "4G", "-i", "4"}, {"--step 4 makes more than 10000 sizes up to --end 4G"}},
       {{"--devices", "cpu,cpu,cpu"}, {"--devices names 3 devices for 2 ranks", "--ranks 3"}},
   };
   for (const auto& line : lines) {
@@ -348,7 +349,8 @@ TEST_F(AllReduceReport, HoldsEveryPlotAndTableAndAsksNothingOfTheNetwork) {
   EXPECT_EQ(html.find("nothing was recorded"), std::string::npos);
   EXPECT_EQ(html.find("src="), std::string::npos);
   EXPECT_EQ(html.find("url("), std::string::npos);
-  EXPECT_TRUE(holds(outcome_.out, {"2 ranks, f32 sum, by --with", "all of 2 ranks", "wrote "}));
+  EXPECT_TRUE(
+      holds(outcome_.out, {"2 ranks, f32 sum in place, by --with", "all of 2 ranks", "wrote "}));
 }
 
 TEST_F(AllReduceReport, BeginsWithTheAnswerAndFoldsTheRows) {

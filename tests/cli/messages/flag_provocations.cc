@@ -22,9 +22,10 @@ Environment first_of_two_with(const std::string& name, const std::string& value)
 Provocation refused_process(const Environment& environment) {
   return {2, [=](const Stage&) { return as_process(environment); }};
 }
-Provocation bench(const Arguments& flags) {
-  return {2, [=](const Stage&) { return ringlet(Arguments{"bench", "all-reduce"} + flags); }};
+Provocation collective(const char* name, const Arguments& flags) {
+  return {2, [=](const Stage&) { return ringlet(Arguments{"bench", name} + flags); }};
 }
+Provocation bench(const Arguments& flags) { return collective("all-reduce", flags); }
 /// Of `bench all-reduce --json`.
 constexpr const char* kRow =
     R"({"engine":"ringlet","ranks_as":"threads","transport":"local","strategy":"ring","ranks":2,)"
@@ -296,6 +297,14 @@ std::vector<Provocation> provocations_by_flags() {
       // ringlet bench all-reduce.
       bench({"--begin", "8K", "--end", "4K"}),
       bench({"--begin", "1"}),
+      bench({"--begin", "4", "--end", "4G", "--step", "4"}),
+      collective("all-gather", {"--begin", "4"}),
+      collective("broadcast", {"--root", "2"}),
+      {2,
+       [](const Stage&) {
+         return ringlet({"bench", "all-gather", "--processes"},
+                        {.environment = first_of_two_with("WORLD_SIZE", "1")});
+       }},
       bench({"--budget", "0"}),
       bench({"--devices", "cpu,cpu", "--ranks", "3"}),
       bench({"--strategies", "one-shot", "--processes", "--transport", "gloo"}),
