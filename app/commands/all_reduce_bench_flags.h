@@ -25,12 +25,15 @@ struct AllReduceFlags {
   bench::AllReduceBenchOptions options{};  ///< but for what a number of ranks decides
   bool out_of_place = false;               ///< of a collective that is in place by itself
   bool in_place = false;                   ///< of the others
-  std::filesystem::path json{}, csv{}, trace{}, report{};
+  std::filesystem::path json{}, csv{}, raw{}, trace{}, report{};
   std::vector<std::filesystem::path> with{};  ///< rows of other runs
   bool no_measure = false;
   double budget_seconds = 60;  ///< of all numbers of ranks together
   bool strict = false;         ///< rows that do not count are an exit code of their own
   bool force = false;          ///< replace those of the files above that are written
+
+  /// Whether the comma-separated values go to standard output.
+  bool csv_to_output() const { return csv == "-"; }
 };
 
 /// 4096, 4K, 64M, 1G; the text becomes a number.

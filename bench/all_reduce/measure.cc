@@ -12,6 +12,7 @@
 #include "bench/all_reduce/pinning.h"
 #include "bench/all_reduce/rank_barrier.h"
 #include "bench/all_reduce/row_bench.h"
+#include "bench/all_reduce/samples.h"
 #include "comm/all_reduce/auto.h"
 #include "comm/all_reduce/two_level.h"
 #include "comm/core/part_transport.h"
@@ -232,12 +233,16 @@ class LevelBench {
     if (collective.has_root) measured.root = buffers.work().call.root;
     measured.count = buffers.result().count() / collective.parts(measured.ranks);
     RowSigns signs;
+    auto samples = std::make_shared<Samples>();
+    samples->ranks = level_.ranks;
+    samples->calls_of_rounds = row.bench.calls_of_rounds();
     std::vector<double> slowest(all.front().seconds.size());
     for (const int number : level_.ranks) {
       const RankResult& rank = all[static_cast<std::size_t>(number)];
       for (std::size_t i = 0; i < slowest.size(); ++i) {
         slowest[i] = std::max(slowest[i], rank.seconds[i]);
       }
+      samples->seconds.push_back(rank.seconds);
       measured.wrong += rank.head.wrong;
       if (collective.same_everywhere) {
         measured.hashes.push_back(fmt::format("{:016x}", rank.head.hash));
@@ -248,6 +253,8 @@ class LevelBench {
       signs.in_turns = signs.in_turns || rank.head.in_turns;
     }
     judge(measured, row.bench.by_rounds(slowest), signs);
+    set_ranks(measured, samples->seconds);
+    if (options_.keep_samples) measured.samples = std::move(samples);
     return measured;
   }
 

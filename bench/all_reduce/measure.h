@@ -58,6 +58,7 @@ struct AllReduceBenchOptions {
   int iterations = 0;  ///< timed calls; 0: as many as take kSecondsOfASize
   bool pin = true;     ///< a processor for each rank on the CPU, where there are enough (pinning.h)
   bool check = true;   ///< compare results with the exact ones
+  bool keep_samples = false;     ///< Measurement::samples
   double budget_seconds = 0;     ///< for measuring again what does not count
   StopRequest stop_requested{};  ///< asked after each round of a strategy
   /// Devices of this process's ranks, transport, time-out, and the table of `auto`.

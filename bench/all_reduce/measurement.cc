@@ -80,6 +80,10 @@ nlohmann::json to_json(const Measurement& m) {
   if (m.machines > 1) json.update({{"machines", m.machines}, {"level", m.level}});
   if (!m.checked) json["wrong"] = nullptr;
   if (!m.hashes.empty()) json["hashes"] = m.hashes;
+  for (const RankTime& rank : m.by_rank) {
+    json["by_rank"].push_back(
+        {{"median_us", rank.median_us}, {"mean_us", rank.mean_us}, {"last", rank.last}});
+  }
   return json;
 }
 
@@ -109,6 +113,23 @@ std::vector<std::string> hashes_in(const json& row) {
     hashes.push_back(hash.get<std::string>());
   }
   return hashes;
+}
+
+std::vector<RankTime> ranks_in(const json& row) {
+  std::vector<RankTime> ranks;
+  const auto found = row.find("by_rank");
+  if (found == row.end()) return ranks;
+  if (!found->is_array()) throw std::runtime_error("'by_rank' is not a list");
+  for (const json& one : *found) {
+    if (!one.is_object()) throw std::runtime_error("'by_rank' is not a list of objects");
+    RankTime& rank = ranks.emplace_back();
+    read_field(one, "median_us", rank.median_us);
+    read_field(one, "mean_us", rank.mean_us);
+    read_field(one, "last", rank.last);
+    if (rank.median_us > 0 && rank.mean_us > 0 && rank.last >= 0 && rank.last <= 1) continue;
+    throw std::runtime_error("'by_rank' has a time that is not above 0, or a share that is none");
+  }
+  return ranks;
 }
 
 /// Throws std::runtime_error naming the field.
@@ -145,6 +166,7 @@ Measurement from_json(const json& row) {
   m.checked = !row.contains("wrong") || !row.at("wrong").is_null();
   if (m.checked) read_field(row, "wrong", m.wrong);
   m.hashes = hashes_in(row);
+  m.by_rank = ranks_in(row);
   return m;
 }
 
@@ -157,6 +179,9 @@ std::string complaint(const Measurement& m) {
   const bool is_root = m.root >= 0 && m.root < m.ranks;
   if (kind->has_root ? !is_root : m.root != kNoRoot) {
     return fmt::format("'root' is {}, of {} with {} ranks", m.root, m.collective, m.ranks);
+  }
+  if (!m.by_rank.empty() && std::ssize(m.by_rank) != m.ranks) {
+    return fmt::format("'by_rank' has {} of {} ranks", m.by_rank.size(), m.ranks);
   }
   if (m.machines < 1) return "'machines' is below 1";
   if (m.bytes < 1) return "'bytes' is below 1";
@@ -270,24 +295,40 @@ std::string not_counting(const std::vector<Measurement>& measurements) {
                      bad == 1 ? "does" : "do");
 }
 
+namespace {
+
+/// Of a time that older files do not have.
+std::string time_text(double microseconds) {
+  return microseconds > 0 ? fmt::format("{:.2f}", microseconds) : "-";
+}
+
+/// Bytes and count are numbers or titles, and so is what follows the strategy.
+template <class Bytes, class Count, class... Rest>
+std::string table_line(int width, const Bytes& bytes, const Count& count, const std::string& type,
+                       const std::string& op, const std::string& strategy, const Rest&... rest) {
+  return fmt::format(
+      "{:>10} {:>9} {:>4} {:>5}  {:<{}} {:>10} {:>9} {:>9} {:>9} {:>9} {:>7} {:>7} {:>6} {:>5}",
+      bytes, count, type, op, strategy, width, rest...);
+}
+
+}  // namespace
+
 std::string table_heading(int width) {
-  const auto line = [](auto... words) {
-    return fmt::format(
-        "{:>10} {:>9} {:>4} {:>5}  {:<{}} {:>10} {:>10} {:>10} {:>7} {:>7} {:>6} {:>5}\n",
-        words...);
-  };
-  return line("size", "count", "type", "redop", "strategy", width, "time", "min", "p99", "algbw",
-              "busbw", "#wrong", "iters") +
-         line("bytes", "", "", "", "", width, "us, median", "us", "us", "GB/s", "GB/s", "", "");
+  return table_line(width, "size", "count", "type", "redop", "strategy", "time", "mean", "p90",
+                    "p99", "min", "algbw", "busbw", "#wrong", "iters") +
+         "\n" +
+         table_line(width, "bytes", "", "", "", "", "us, median", "us", "us", "us", "us", "GB/s",
+                    "GB/s", "", "") +
+         "\n";
 }
 
 std::string table_row(const Measurement& m, int width) {
-  return fmt::format(
-      "{:>10} {:>9} {:>4} {:>5}  {:<{}} {:>10.2f} {:>10.2f} {:>10.2f} {:>7.2f} {:>7.2f} {:>6} "
-      "{:>5}{}\n",
-      m.bytes, m.count, m.type, m.op, m.strategy, width, m.median_us, m.min_us, m.p99_us,
-      m.algbw_gbs(), m.busbw_gbs(), m.checked ? std::to_string(m.wrong) : "n/a", m.iterations,
-      m.counts ? "" : "  does not count: " + m.why_not);
+  const auto gbs = [](double value) { return fmt::format("{:.2f}", value); };
+  return table_line(width, m.bytes, m.count, m.type, m.op, m.strategy, time_text(m.median_us),
+                    time_text(m.mean_us), time_text(m.p90_us), time_text(m.p99_us),
+                    time_text(m.min_us), gbs(m.algbw_gbs()), gbs(m.busbw_gbs()),
+                    m.checked ? std::to_string(m.wrong) : "n/a", m.iterations) +
+         (m.counts ? "" : "  does not count: " + m.why_not) + "\n";
 }
 
 }  // namespace ringlet::bench

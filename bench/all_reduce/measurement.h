@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
@@ -18,6 +19,14 @@ inline constexpr std::uintmax_t kMostRowsBytes = std::uintmax_t{64} << 20;
 /// that has none.
 inline constexpr const char* kNoOperation = "none";
 inline constexpr int kNoRoot = -1;
+
+struct Samples;  // samples.h
+
+/// What a row says of one of its ranks.
+struct RankTime {
+  double median_us = 0, mean_us = 0;  ///< of its own part of the calls
+  double last = 0;                    ///< the share of the calls in which it was the last to end
+};
 
 struct Measurement {
   std::string engine = "ringlet";
@@ -37,7 +46,7 @@ struct Measurement {
   bool pinned = false;          ///< each rank to a processor of its own
   std::int64_t iterations = 0;  ///< timed
   // Times of a call, which takes as long as its slowest rank.
-  double median_us = 0;
+  double median_us = 0;  ///< p50
   double min_us = 0;
   double p99_us = 0;
   double mean_us = 0;  ///< 0: not known, of older files
@@ -49,8 +58,10 @@ struct Measurement {
   bool counts = true;     ///< false: it tells of something else than of the collective
   std::string why_not{};  ///< it does not count
   bool checked = true;
-  std::int64_t wrong = 0;             ///< elements, over all ranks and compared iterations
-  std::vector<std::string> hashes{};  ///< of each rank's last result
+  std::int64_t wrong = 0;                    ///< elements, over all ranks and compared iterations
+  std::vector<std::string> hashes{};         ///< of each rank's last result
+  std::vector<RankTime> by_rank{};           ///< of each rank; empty: not known
+  std::shared_ptr<const Samples> samples{};  ///< of all calls, where they are kept
 
   /// Bytes / median, in GB/s (1e9).
   double algbw_gbs() const;

@@ -187,13 +187,20 @@ std::vector<RankResult> RowBench::results() {
   return all;
 }
 
+std::vector<int> RowBench::calls_of_rounds() const {
+  std::vector<int> calls;
+  for (int round = 0; round < rounds_; ++round) {
+    calls.push_back(calls_of_round(iterations_, rounds_, round));
+  }
+  return calls;
+}
+
 std::vector<std::vector<double>> RowBench::by_rounds(const std::vector<double>& seconds) const {
   std::vector<std::vector<double>> rounds;
   auto begin = seconds.begin();
-  for (int round = 0; round < rounds_; ++round) {
-    const auto end = begin + calls_of_round(iterations_, rounds_, round);
-    rounds.emplace_back(begin, end);
-    begin = end;
+  for (const int calls : calls_of_rounds()) {
+    rounds.emplace_back(begin, begin + calls);
+    begin += calls;
   }
   return rounds;
 }

@@ -61,6 +61,8 @@ class RowBench {
   bool run_round();
   /// Of all ranks, the same on each: collective. After the last round.
   std::vector<RankResult> results();
+  /// How many calls each of the rounds had.
+  std::vector<int> calls_of_rounds() const;
   /// The seconds of a row's calls by its rounds.
   std::vector<std::vector<double>> by_rounds(const std::vector<double>& seconds) const;
 

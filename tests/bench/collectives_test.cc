@@ -201,7 +201,7 @@ TEST(Collectives, CostTheirLongestPath) {
   EXPECT_DOUBLE_EQ(path_cost_of(CollectiveId::send_recv, 5, 800).steps, 1);
 }
 
-Measurement row_of(const char* collective, std::int64_t bytes, double median_us) {
+Measurement row_of_collective(const char* collective, std::int64_t bytes, double median_us) {
   Measurement row;
   row.collective = collective;
   row.strategy = kOnlyStrategy;
@@ -217,9 +217,9 @@ Measurement row_of(const char* collective, std::int64_t bytes, double median_us)
 TEST(Collectives, AreComparedEachByItself) {
   // Of a step of 2 us and of 1 GB/s: all-gather has three steps of a quarter each.
   const auto at = [](std::int64_t bytes) { return 3 * 2 + 0.75e-3 * static_cast<double>(bytes); };
-  const auto comparisons =
-      compare({row_of("all-gather", 4096, at(4096)), row_of("all-to-all", 4096, 9),
-               row_of("all-gather", 1 << 20, at(1 << 20))});
+  const auto comparisons = compare({row_of_collective("all-gather", 4096, at(4096)),
+                                    row_of_collective("all-to-all", 4096, 9),
+                                    row_of_collective("all-gather", 1 << 20, at(1 << 20))});
   ASSERT_EQ(comparisons.size(), 2u);
   EXPECT_EQ(comparisons[0].collective, "all-gather");
   EXPECT_EQ(work_text(comparisons[0]), "all-gather, f32 in place");
@@ -231,7 +231,7 @@ TEST(Collectives, AreComparedEachByItself) {
 }
 
 TEST(Collectives, OfAnotherRootAreOtherWork) {
-  Measurement a = row_of("broadcast", 4096, 3), b = a;
+  Measurement a = row_of_collective("broadcast", 4096, 3), b = a;
   a.root = 0;
   b.root = 1;
   EXPECT_EQ(compare({a, b}).size(), 2u);
@@ -248,13 +248,13 @@ TEST(Collectives, AreReadAndRefusedByTheirRows) {
     write_file(folder / "x.json", row.dump());
     return read_measurements(folder / "x.json").front();
   };
-  Measurement row = row_of("broadcast", 4096, 3);
+  Measurement row = row_of_collective("broadcast", 4096, 3);
   row.root = 2;
   const nlohmann::json written = to_json(row);
   EXPECT_EQ(read(written).collective, "broadcast");
   EXPECT_EQ(read(written).root, 2);
   EXPECT_DOUBLE_EQ(read(written).busbw_gbs(), read(written).algbw_gbs());
-  nlohmann::json old = to_json(row_of("all-reduce", 4096, 3));
+  nlohmann::json old = to_json(row_of_collective("all-reduce", 4096, 3));
   old.erase("collective");
   EXPECT_EQ(read(old).collective, "all-reduce");
 

@@ -128,6 +128,37 @@ TEST(AllReduceBench, WritesALineOfCsvForEachRow) {
   EXPECT_TRUE(holds(csv, {"\nringlet,threads,local,ring,2,4096,1024,f32,sum,true,3,"}));
 }
 
+TEST(AllReduceBench, WritesItsCsvToStandardOutputAndItsWordsElsewhere) {
+  for (const Arguments& more : {Arguments{}, Arguments{"--processes"}}) {
+    const Outcome outcome = ringlet(quick_bench({"--csv", "-", "--strategies", "ring"}) + more);
+    ASSERT_EQ(outcome.code, 0);
+    EXPECT_TRUE(outcome.out.starts_with("engine,ranks_as,transport,strategy,"));
+    EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 3) << outcome.out;
+    EXPECT_TRUE(holds(outcome.err, {"2 rows: about ", " transport, in place", "#wrong"}));
+  }
+}
+
+TEST(AllReduceBench, WritesTheTimeOfEachCallAndRank) {
+  const TemporaryDirectory folder;
+  for (const Arguments& more : {Arguments{}, Arguments{"--processes"}}) {
+    const std::string raw = folder / "raw.csv", json = folder / "a.json";
+    ASSERT_TRUE(succeeds(ringlet(quick_bench({"--raw", raw, "--json", json, "--strategies",
+                                              "ring,naive", "--ranks", "2,3", "--force"}) +
+                                 more)));
+    const std::string lines = read_file(raw);
+    EXPECT_TRUE(lines.starts_with("collective,ranks,machines,level,type,op,in_place,bytes,"));
+    const auto calls = 3 * 2 * 2 * (2 + 3);  // of each size and strategy, on each rank
+    EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 1 + calls);
+    EXPECT_TRUE(holds(lines, {"\nall-reduce,3,1,all,f32,sum,true,16384,naive,2,0,2,"}));
+    const nlohmann::json document = json_of(json);
+    EXPECT_EQ(document.at("late"), "");  // of few calls
+    const nlohmann::json& rank = document.at("rows").at(0).at("by_rank").at(1);
+    EXPECT_GT(rank.at("median_us").get<double>(), 0);
+    EXPECT_GT(rank.at("mean_us").get<double>(), 0);
+    EXPECT_LE(rank.at("last").get<double>(), 1);
+  }
+}
+
 TEST(AllReduceBench, WritesATimelineThatCanBeInspected) {
   const TemporaryDirectory folder;
   const std::string file = folder / "trace.json";
