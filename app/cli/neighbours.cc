@@ -96,6 +96,9 @@ constexpr Neighbour kNeighbours[] = {
     {"--iterations", "--iters"},
     {"--warmup", "--warmup-iters"},
     {"--type", "--datatype"},
+    {"--ranks N --device cuda", "-g"},
+    {"--ranks N", "-t"},
+    {"--root", "-r"},
     // Commands.
     {"train", "fit finetune fine-tune learn"},
     {"eval", "test validate evaluate score"},

@@ -62,8 +62,11 @@ void print_row(const People& people, const bench::Measurement& row) {
 void run_block(comm::Group& group, const AllReduceBlock& block, const People& people,
                BenchOutcome& outcome, train::TraceWriter* trace) {
   const bench::AllReduceBenchOptions& options = block.options;
+  bench::AllReduceBenchOptions other_place = options;
+  other_place.in_place = !options.in_place;
   if (group.process() != 0) {
     bench::measure_all_reduce(group, options, {}, trace);
+    if (block.both_places) bench::measure_all_reduce(group, other_place, {}, trace);
     return;
   }
   const std::optional<bench::CoreDistance> before = measure_distance(outcome);
@@ -82,7 +85,11 @@ void run_block(comm::Group& group, const AllReduceBlock& block, const People& pe
     level = row.level;
     print_row(people, row);
   };
-  const auto rows = bench::measure_all_reduce(group, options, print, trace);
+  auto rows = bench::measure_all_reduce(group, options, print, trace);
+  if (block.both_places) {
+    const auto others = bench::measure_all_reduce(group, other_place, print, trace);
+    rows.insert(rows.end(), others.begin(), others.end());
+  }
   outcome.rows.insert(outcome.rows.end(), rows.begin(), rows.end());
   outcome.raw += bench::raw_lines(rows);
   const std::optional<bench::CoreDistance> after = measure_distance(outcome);
@@ -122,7 +129,7 @@ int run_in_threads(const AllReduceFlags& flags, const CLI::App& command) {
   note_stop_signals();
   const People people(flags);
   BenchOutcome outcome;
-  people.say("{}\n", time_text(flags, blocks));
+  people.announce(time_text(flags, blocks));
   train::traced(trace.get(), flags.trace, {}, [&] {
     for (const AllReduceBlock& block : blocks) {
       comm::LocalGroup group(block.ranks);
@@ -159,7 +166,7 @@ int run_as_rank(const AllReduceFlags& flags, const CLI::App& command,
     const AllReduceBlock block = all_reduce_block_over(flags, position, group);
     const auto trace = tracer_of(flags);
     BenchOutcome outcome;
-    if (position.process == 0 && !rows_file) people.say("{}\n", time_text(flags, {block}));
+    if (position.process == 0 && !rows_file) people.announce(time_text(flags, {block}));
     const fs::path timeline = file_of_process(flags.trace, group.process());
     train::TraceSource source{group.process(), host_name(), {}};
     const auto read_clock = [&] {
@@ -194,8 +201,7 @@ int run_families(const AllReduceFlags& flags, const CLI::App& command) {
   for (const int ranks : flags.ranks) {
     const RowsFile file;
     if (outcome.rows.empty()) {
-      people.say("{}\n", time_text(flags, blocks));
-      people.flush();  // before what the processes say
+      people.announce(time_text(flags, blocks));
     }
     const int code = start_processes(ranks);
     if (code != 0) return code;
@@ -259,6 +265,8 @@ void add_command(CLI::App& bench, const bench::Collective& collective, Action& a
   add_all_reduce_flags(*command, *flags);
   command->footer(footer_of(collective));
   command->callback([flags, command, &action] {
+    const CLI::Option* const strategies = command->get_option_no_throw("--strategies");
+    flags->strategies_given = strategies != nullptr && strategies->count() > 0;
     action = [=] { return run_all_reduce_bench(*flags, *command); };
   });
 }

@@ -191,6 +191,34 @@ void add_measurement_flags(CLI::App& command, AllReduceFlags& flags) {
                             .form = train::Switch::off})});
 }
 
+/// Flags of nccl-tests that mean the same here by another name, or what Ringlet does anyway. Others
+/// of its letters are names of our flags, or answered with those (app/cli/neighbours.cc).
+void add_nccl_flags(CLI::App& command, AllReduceFlags& flags) {
+  const char* group = "As in nccl-tests";
+  constexpr std::int64_t kMost = 1'000'000'000;
+  command
+      .add_option_function<std::int64_t>(
+          "-c", [&flags](std::int64_t calls) { flags.options.check = calls != 0; },
+          "0: as --no-check; any other number: check, as without it")
+      ->check(whole_number(0, kMost))
+      ->type_name("N")
+      ->group(group);
+  command
+      .add_option_function<std::string>(
+          "-z", [](const std::string&) {}, "1, as without it: each call is timed by itself")
+      ->check(CLI::Validator(
+          [](const std::string& text) {
+            return text == "1" ? std::string()
+                               : fmt::format(
+                                     "'{}' is not how calls are timed here: each by itself, "
+                                     "from a meeting of all ranks on; leave it out",
+                                     text);
+          },
+          ""))
+      ->type_name("1")
+      ->group(group);
+}
+
 void add_output_flags(CLI::App& command, AllReduceFlags& flags) {
   const char* group = "Files";
   const auto file = [](const char* key, fs::path AllReduceFlags::*field, const std::string& help) {
@@ -217,6 +245,14 @@ void add_output_flags(CLI::App& command, AllReduceFlags& flags) {
       ->type_name("FILE")
       ->allow_extra_args(false)
       ->group(group);
+  using enum BenchFormat;
+  add_flags(command, flags, group,
+            {train::choice_option(
+                "format", &AllReduceFlags::format,
+                {{"table", table}, {"nccl", nccl}, {"osu", osu}, {"osu-full", osu_full}},
+                {.help = "print the rows as nccl-tests does, in place and out of place, or as "
+                         "OSU's micro-benchmarks do, with least, most and calls if full; of "
+                         "all-reduce by auto, where --strategies says nothing else"})});
   add_flags(command, flags, group,
             {train::option("no_measure", &AllReduceFlags::no_measure,
                            {.help = "show only what --with brings"})});
@@ -246,6 +282,7 @@ void add_all_reduce_flags(CLI::App& command, AllReduceFlags& flags) {
                      "here, or by torchrun, mpirun or srun, on several machines too");
   add_measurement_flags(command, flags);
   add_output_flags(command, flags);
+  add_nccl_flags(command, flags);
 }
 
 void add_tuning_flags(CLI::App& command, AllReduceFlags& flags) {

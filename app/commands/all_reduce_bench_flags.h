@@ -3,6 +3,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -15,18 +16,28 @@
 
 namespace ringlet::app {
 
+/// How standard output has the rows.
+enum class BenchFormat : std::uint8_t {
+  table,
+  nccl,     ///< as nccl-tests: in place and out of place (bench/all_reduce/foreign_text.h)
+  osu,      ///< as OSU's micro-benchmarks, which run out of place
+  osu_full  ///< with least, most and calls
+};
+
 /// The flags as the user wrote them. options.collective_id says of which command.
 struct AllReduceFlags {
   bench::SizeRange range{};
   std::vector<int> ranks{2};
   std::vector<std::string> strategies{"all"};
-  RawFlags run{};  ///< device, devices, transport and time-out
+  bool strategies_given = false;  ///< else another program's format has `auto` alone
+  RawFlags run{};                 ///< device, devices, transport and time-out
   bool processes = false;
   bench::AllReduceBenchOptions options{};  ///< but for what a number of ranks decides
   bool out_of_place = false;               ///< of a collective that is in place by itself
   bool in_place = false;                   ///< of the others
   std::filesystem::path json{}, csv{}, raw{}, trace{}, report{};
   std::vector<std::filesystem::path> with{};  ///< rows of other runs
+  BenchFormat format = BenchFormat::table;
   bool no_measure = false;
   double budget_seconds = 60;  ///< of all numbers of ranks together
   bool strict = false;         ///< rows that do not count are an exit code of their own
@@ -49,7 +60,8 @@ void add_tuning_flags(CLI::App& command, AllReduceFlags& flags);
 struct AllReduceBlock {
   int ranks = 0;
   bench::AllReduceBenchOptions options{};
-  std::string left_out{};  ///< strategies that cannot run there, and why; empty: none
+  std::string left_out{};    ///< strategies that cannot run there, and why; empty: none
+  bool both_places = false;  ///< in place as well as out of place
 };
 
 /// The blocks that the flags ask for, in order. Throws UsageError if any of them cannot be run.

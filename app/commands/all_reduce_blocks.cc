@@ -105,6 +105,10 @@ void choose_strategies(const AllReduceFlags& flags, AllReduceBlock& block) {
     block.options.strategies = {bench::kOnlyStrategy};
     return;
   }
+  if (flags.format != BenchFormat::table && !flags.strategies_given) {
+    block.options.strategies = {comm::AutoAllReduce::kName};  // which has one row a size
+    return;
+  }
   const bool all = all_strategies(flags);
   std::map<std::string, std::vector<std::string>> names_by_lack;
   for (const std::string& name : all ? all_names() : flags.strategies) {
@@ -127,8 +131,11 @@ AllReduceBlock block_for(const AllReduceFlags& flags, int ranks, std::vector<Dev
   AllReduceBlock block{.ranks = ranks, .options = flags.options};
   bench::AllReduceBenchOptions& options = block.options;
   const bench::Collective& collective = options.collective();
-  options.in_place = collective.is_in_place() ? !flags.out_of_place : flags.in_place;
-  options.budget_seconds = flags.budget_seconds / static_cast<double>(flags.ranks.size());
+  const bool is_apart = flags.format != BenchFormat::table || flags.out_of_place;
+  options.in_place = collective.is_in_place() ? !is_apart : flags.in_place;
+  block.both_places = flags.format == BenchFormat::nccl;
+  options.budget_seconds =
+      flags.budget_seconds / static_cast<double>(flags.ranks.size()) / (block.both_places ? 2 : 1);
   options.keep_samples = !flags.raw.empty();
   options.stop_requested = stop_noted;
   options.execution = execution_for(flags, std::move(devices));

@@ -18,6 +18,7 @@
 #include "base/files/json_text.h"
 #include "base/one_line.h"
 #include "bench/all_reduce/comparison.h"
+#include "bench/all_reduce/foreign_text.h"
 #include "bench/all_reduce/samples.h"
 #include "comm/processes/launch.h"
 
@@ -60,6 +61,9 @@ OtherRows read_others(const AllReduceFlags& flags) {
 void check_bench_outputs(const AllReduceFlags& flags, const CLI::App& command, int processes) {
   if (flags.processes && flags.ranks.size() > 1 && !flags.trace.empty()) {
     throw UsageError("--trace with --processes takes one number of --ranks");
+  }
+  if (flags.csv_to_output() && flags.format != BenchFormat::table) {
+    throw UsageError("--csv - and --format both write to standard output; give --csv a file");
   }
   Outputs outputs(command, flags.force);
   for (const fs::path& file : flags.with) outputs.reads("--with", file);
@@ -126,6 +130,19 @@ nlohmann::json document_of(const BenchOutcome& outcome, const nlohmann::json& ma
           {"regrets", bench::regrets_json(comparisons)}};
 }
 
+/// In another program's columns.
+std::string foreign_text_of(const AllReduceFlags& flags,
+                            const std::vector<bench::Measurement>& rows) {
+  if (flags.format != BenchFormat::nccl) {
+    return bench::osu_text(rows, flags.format == BenchFormat::osu_full);
+  }
+  const bench::SizeRange& range = flags.range;
+  return bench::nccl_text(rows, {.step = range.step > 0 ? fmt::format("{}(bytes)", range.step)
+                                                        : fmt::format("{}(factor)", range.factor),
+                                 .warm_up = flags.options.warm_up,
+                                 .device = flags.run.device});
+}
+
 void write_csv(const AllReduceFlags& flags, const std::vector<bench::Measurement>& rows) {
   if (flags.csv_to_output()) {
     print_if_possible([&] { fmt::print("{}", bench::to_csv(rows)); });
@@ -139,7 +156,12 @@ void write_csv(const AllReduceFlags& flags, const std::vector<bench::Measurement
 void write_bench_outputs(const AllReduceFlags& flags, const BenchOutcome& outcome,
                          const OtherRows& others, std::optional<bench::MachineRecord> machine) {
   const People people(flags);
-  print_if_possible([&] { print_others(people, outcome, others); });
+  print_if_possible([&] {
+    print_others(people, outcome, others);
+    if (flags.format == BenchFormat::table) return;
+    const auto& rows = outcome.rows.empty() ? others.rows : outcome.rows;
+    fmt::print("{}", foreign_text_of(flags, rows));
+  });
   nlohmann::json machine_json;
   if (machine) {
     machine->distances = outcome.distances;

@@ -20,18 +20,27 @@
 
 namespace ringlet::app {
 
-/// Where words for people go: standard output; standard error where that has the figures.
+/// Where words for people go: standard output; standard error where that has the figures; nowhere
+/// where it has them in another program's format.
 class People {
  public:
-  explicit People(const AllReduceFlags& flags) : file_(flags.csv_to_output() ? stderr : stdout) {}
+  explicit People(const AllReduceFlags& flags)
+      : is_foreign_(flags.format != BenchFormat::table),
+        file_(flags.csv_to_output() ? stderr : stdout) {}
 
   template <class... Values>
   void say(fmt::format_string<Values...> format, Values&&... values) const {
-    fmt::print(file_, format, std::forward<Values>(values)...);
+    if (!is_foreign_) fmt::print(file_, format, std::forward<Values>(values)...);
+  }
+  /// A line that stands first, and in other formats as well: as a comment.
+  void announce(const std::string& line) const {
+    fmt::print(file_, "{}{}\n", is_foreign_ ? "# " : "", line);
+    flush();
   }
   void flush() const { std::fflush(file_); }
 
  private:
+  bool is_foreign_;
   std::FILE* file_;
 };
 

@@ -37,8 +37,9 @@ std::string time_text(const AllReduceFlags& flags, const std::vector<AllReduceBl
   std::size_t rows = 0;
   double seconds = 0;
   for (const AllReduceBlock& block : blocks) {
-    rows += block.options.sizes.size() * block.options.strategies.size();
-    seconds += bench::expected_seconds(block.options, block.ranks);
+    const int places = block.both_places ? 2 : 1;
+    rows += places * block.options.sizes.size() * block.options.strategies.size();
+    seconds += places * bench::expected_seconds(block.options, block.ranks);
   }
   const bool is_judged = flags.options.iterations == 0 ||  // tune's are chosen
                          flags.options.iterations >= bench::kFewestJudged;

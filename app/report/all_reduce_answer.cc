@@ -6,6 +6,7 @@
 #include "app/report/all_reduce_groups.h"
 #include "app/report/all_reduce_page.h"
 #include "app/report/axis.h"
+#include "bench/all_reduce/measure.h"
 #include "bench/all_reduce/sizes.h"
 
 namespace ringlet::app::report {
@@ -138,7 +139,11 @@ std::string answer_of(const bench::Comparison& comparison) {
   const Group& all = groups.front();
   const Group group = fixed_strategies(all);
   const std::string who = groups.size() > 1 ? name_of(groups, all) + " " : "";
-  if (group.size() == 1) return alone(*group.front(), who + name_in(all, *group.front()));
+  if (group.size() == 1) {
+    const bench::Measurement& row = group.front()->rows.front();
+    const bool is_only = row.strategy == bench::kOnlyStrategy;  // its name tells nothing
+    return alone(*group.front(), who + (is_only ? row.collective : name_in(all, *group.front())));
+  }
   const std::vector<std::int64_t> sizes = decided_sizes(group, comparison);
   if (sizes.empty()) return kNoneCounts;
   const std::vector<Lead> leads = leads_of(group, sizes);

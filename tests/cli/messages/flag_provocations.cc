@@ -300,6 +300,7 @@ std::vector<Provocation> provocations_by_flags() {
       bench({"--begin", "4", "--end", "4G", "--step", "4"}),
       collective("all-gather", {"--begin", "4"}),
       collective("broadcast", {"--root", "2"}),
+      collective("broadcast", {"--csv", "-", "--format", "nccl"}),
       {2,
        [](const Stage&) {
          return ringlet({"bench", "all-gather", "--processes"},

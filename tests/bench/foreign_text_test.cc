@@ -1,0 +1,77 @@
+// Rows in other benchmarks' columns: what stands where.
+#include "bench/all_reduce/foreign_text.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace ringlet::bench {
+namespace {
+
+/// Whether the text has all of these, each in its own lines.
+bool has_all(const std::string& text, const std::vector<std::string>& parts) {
+  return std::all_of(parts.begin(), parts.end(),
+                     [&](const std::string& part) { return text.find(part) != std::string::npos; });
+}
+
+Measurement row_in(bool in_place, std::int64_t bytes, double median_us) {
+  Measurement row;
+  row.strategy = "ring";
+  row.ranks = 4;
+  row.bytes = bytes;
+  row.count = bytes / 4;
+  row.in_place = in_place;
+  row.iterations = 20;
+  row.median_us = row.mean_us = median_us;
+  return row;
+}
+
+TEST(NcclText, PutsBothPlacesOfASizeIntoOneRow) {
+  std::vector<Measurement> rows{row_in(false, 1024, 2), row_in(false, 4096, 123.456),
+                                row_in(true, 1024, 1), row_in(true, 4096, 12345.6)};
+  const std::string text = nccl_text(rows, {.step = "4(factor)"});
+  EXPECT_TRUE(has_all(
+      text,
+      {"\n        1024           256     float     sum      -1     2.00    0.51    0.77      0"
+       "     1.00    1.02    1.54      0\n",
+       "\n        4096          1024     float     sum      -1    123.5    0.03    0.05      0"
+       "    12346    0.00    0.00      0\n",
+       "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 0.588566\n#\n"}))
+      << text;
+}
+
+TEST(NcclText, SaysWhatIsMissingWrongOrDisturbed) {
+  Measurement row = row_in(true, 1024, 1);
+  row.wrong = 3;
+  row.counts = false;
+  row.why_not = "a rank waited";
+  row.type = "bf16";
+  row.op = "mean";
+  const std::string text = nccl_text({row}, {});
+  EXPECT_TRUE(has_all(text, {"  bfloat16     avg  ", "N/A     N/A     N/A    N/A     1.00    1.02",
+                             "      3\n# 1024 bytes in place does not count: a rank waited\n",
+                             "# Out of bounds values : 3 FAILED\n"}))
+      << text;
+  row.wrong = 0;
+  row.hashes = {"1", "2", "1", "1"};
+  EXPECT_TRUE(has_all(nccl_text({row}, {}), {"# Out of bounds values : 1 FAILED\n"}));
+}
+
+TEST(OsuText, TakesEachRanksMean) {
+  Measurement row = row_in(false, 4096, 9);
+  row.by_rank = {{1, 2, 0.5}, {1, 4, 0.5}, {1, 6, 0}, {1, 8, 0}};
+  EXPECT_TRUE(
+      has_all(osu_text({row}, true),
+              {"\n4096                    5.00              2.00              8.00          "
+               "20\n"}))
+      << osu_text({row}, true);
+  row.by_rank.clear();
+  row.collective = "all-gather";
+  EXPECT_TRUE(has_all(osu_text({row}, false),
+                      {"# OSU MPI Allgather Latency Test", "\n1024                    9.00\n"}));
+}
+
+}  // namespace
+}  // namespace ringlet::bench
