@@ -19,7 +19,9 @@ constexpr float input(int rank, int call, std::int64_t index) {
 /// Overwrites `data` with what `rank` brings to the call.
 void write_input(std::span<float> data, int rank, int call);
 
-/// How many elements are not exactly the sum over `ranks` ranks.
-std::int64_t count_wrong(std::span<const float> data, int ranks, int call);
+/// How many elements are not exactly the sum over `ranks` ranks, from its element `first` on.
+std::int64_t count_wrong(std::span<const float> data, int ranks, int call, std::int64_t first = 0);
+/// How many are not what `rank` brought, from its element `first` on.
+std::int64_t count_wrong_of(std::span<const float> data, int rank, int call, std::int64_t first);
 
 }  // namespace ringlet::bench::peers

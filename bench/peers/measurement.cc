@@ -28,9 +28,7 @@ void keep(std::uint64_t value) { asm volatile("" : : "g"(value) : "memory"); }
 /// One rank's calls of one case.
 class Case {
  public:
-  Case(Meeting& meeting, std::span<float> data, const std::function<void()>& all_reduce,
-       const std::function<void()>& settle)
-      : meeting_(meeting), data_(data), all_reduce_(all_reduce), settle_(settle) {}
+  Case(Meeting& meeting, const Work& work) : meeting_(meeting), work_(work) {}
 
   /// How many calls to time: the same on every rank.
   int warm_up(int calls) {
@@ -57,19 +55,19 @@ class Case {
   static double seconds_since(Clock::time_point begin) {
     return std::chrono::duration<double>(Clock::now() - begin).count();
   }
-  std::int64_t size() const { return static_cast<std::int64_t>(data_.size_bytes()); }
+  std::int64_t size() const { return work_.floats * static_cast<std::int64_t>(sizeof(float)); }
 
   /// Seconds of one call of this rank.
   double run(int call) {
-    write_input(data_, meeting_.rank(), call);
-    if (settle_) settle_();
+    work_.write_input(call);
+    if (work_.settle) work_.settle();
     meeting_.wait();
     const Clock::time_point begin = Clock::now();
-    all_reduce_();
-    keep(read_all(data_.data(), size()));
+    work_.run();
+    keep(read_all(work_.result.data(), static_cast<std::int64_t>(work_.result.size_bytes())));
     return seconds_since(begin);
   }
-  void check(int call) { wrong_ += count_wrong(data_, meeting_.ranks(), call); }
+  void check(int call) { wrong_ += work_.count_wrong(call); }
 
   double agree_on_largest(double mine) {
     meeting_.seconds(meeting_.rank(), 0) = mine;
@@ -83,14 +81,12 @@ class Case {
   }
 
   Meeting& meeting_;
-  std::span<float> data_;
-  const std::function<void()>& all_reduce_;
-  const std::function<void()>& settle_;
+  const Work& work_;
   std::int64_t wrong_ = 0;
 };
 
 /// Puts the ranks' results together, once all have written theirs.
-Measurement collect(Meeting& meeting, int calls, std::int64_t count) {
+Measurement collect(Meeting& meeting, int calls, const Work& work) {
   std::vector<double> slowest;
   for (int call = 0; call < calls; ++call) {
     double seconds = 0;
@@ -102,8 +98,12 @@ Measurement collect(Meeting& meeting, int calls, std::int64_t count) {
   Measurement measurement;
   measurement.ranks_as = "processes";
   measurement.ranks = meeting.ranks();
-  measurement.count = count;
-  measurement.bytes = count * static_cast<std::int64_t>(sizeof(float));
+  measurement.collective = work.collective.name;
+  if (!work.collective.reduces) measurement.op = kNoOperation;
+  if (work.collective.has_root) measurement.root = kRoot;
+  measurement.in_place = work.collective.is_in_place();
+  measurement.count = work.floats / work.collective.parts(meeting.ranks());
+  measurement.bytes = work.floats * static_cast<std::int64_t>(sizeof(float));
   set_times(measurement, std::move(slowest));
   for (int rank = 0; rank < meeting.ranks(); ++rank) measurement.wrong += meeting.wrong(rank);
   return measurement;
@@ -111,20 +111,31 @@ Measurement collect(Meeting& meeting, int calls, std::int64_t count) {
 
 }  // namespace
 
-Measurement measure(Meeting& meeting, std::span<float> data, const Calls& calls,
-                    const std::function<void()>& all_reduce, const std::function<void()>& settle) {
-  Case one(meeting, data, all_reduce, settle);
+Measurement measure(Meeting& meeting, const Work& work, const Calls& calls) {
+  Case one(meeting, work);
   const int chosen = one.warm_up(calls.warm_up);
   const int timed = calls.timed > 0 ? calls.timed : chosen;
   const double before = meeting.core_distance();
   one.measure(timed);
   const double after = meeting.core_distance();
   Measurement measurement;
-  if (meeting.rank() == 0) measurement = collect(meeting, timed, std::ssize(data));
+  if (meeting.rank() == 0) measurement = collect(meeting, timed, work);
   measurement.distance_before = before;
   measurement.distance_after = after;
   meeting.wait();  // nobody overwrites its times before they are read
   return measurement;
+}
+
+Measurement measure(Meeting& meeting, std::span<float> data, const Calls& calls,
+                    const std::function<void()>& all_reduce, const std::function<void()>& settle) {
+  const int rank = meeting.rank(), ranks = meeting.ranks();
+  const Work work{.floats = std::ssize(data),
+                  .write_input = [=](int call) { write_input(data, rank, call); },
+                  .run = all_reduce,
+                  .result = data,
+                  .count_wrong = [=](int call) { return count_wrong(data, ranks, call); },
+                  .settle = settle};
+  return measure(meeting, work, calls);
 }
 
 std::string json_line(const Measurement& measurement) {

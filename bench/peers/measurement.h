@@ -1,4 +1,4 @@
-// One all-reduce timed over its calls, and the line of JSON that says so.
+// One collective timed over its calls, and the line of JSON that says so.
 //
 // Before each call every rank rewrites its input and all meet in a barrier. A rank's time runs from
 // there until it has read its whole result; the call's time is the longest of the ranks'. The
@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/all_reduce/collective.h"
 #include "bench/all_reduce/measurement.h"
 #include "bench/peers/meeting.h"
 
@@ -34,9 +35,25 @@ struct Measurement : bench::Measurement {
   double distance_before = 0, distance_after = 0;  ///< Meeting::core_distance()
 };
 
-/// Runs `all_reduce`, which sums `data` over the ranks in place, warm-up first. Collective: all
-/// ranks call it alike; the meeting has room for most_timed(calls). `settle` runs before the
-/// barrier (an engine may have to make progress of its own there); may be empty.
+/// Of collectives that have a root.
+inline constexpr int kRoot = 0;
+
+/// One rank's calls of a collective.
+struct Work {
+  const Collective& collective = collective_of(CollectiveId::all_reduce);
+  std::int64_t floats = 0;                            ///< of the size (collective.h)
+  std::function<void(int call)> write_input;          ///< number `call`
+  std::function<void()> run;                          ///< timed
+  std::span<const float> result;                      ///< what the rank has then, and reads
+  std::function<std::int64_t(int call)> count_wrong;  ///< elements of it
+  /// Before the barrier: an engine may have to make progress of its own there. May be empty.
+  std::function<void()> settle{};
+};
+
+/// Collective: all ranks call it alike; the meeting has room for most_timed(calls). Warm-up first.
+Measurement measure(Meeting& meeting, const Work& work, const Calls& calls);
+
+/// The same of `all_reduce`, which sums `data` over the ranks in place.
 Measurement measure(Meeting& meeting, std::span<float> data, const Calls& calls,
                     const std::function<void()>& all_reduce,
                     const std::function<void()>& settle = {});

@@ -1,5 +1,5 @@
-// MPI_Allreduce between processes of one machine, timed as Ringlet times its own (measurement.h): a
-// line of JSON a size.
+// MPI_Allreduce, or with --collective another of MPI's, between processes of one machine, timed as
+// Ringlet times its own (measurement.h): a line of JSON a size.
 //
 //   mpirun -n 2 --mca pml ob1 --mca btl self,vader --mca coll_tuned_use_dynamic_rules 1
 //     --mca coll_tuned_allreduce_algorithm 4 openmpi_all_reduce --sizes 4K,512K
@@ -18,10 +18,13 @@
 #include <array>
 #include <cstddef>
 #include <cstring>
+#include <functional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "bench/peers/data.h"
 #include "bench/peers/measurement.h"
 #include "bench/peers/options.h"
 
@@ -161,6 +164,21 @@ std::string openmpi_transport() {
   return number_of("btl_vader_single_copy_mechanism") == kCma ? "vader-cma" : "vader";
 }
 
+/// Which algorithm of another collective than all-reduce the component tuned was told to take; its
+/// own choice by size is "default".
+std::string openmpi_strategy(CollectiveId id) {
+  const char* const variable = id == CollectiveId::all_gather ? "coll_tuned_allgather_algorithm"
+                               : id == CollectiveId::reduce_scatter
+                                   ? "coll_tuned_reduce_scatter_block_algorithm"
+                               : id == CollectiveId::broadcast  ? "coll_tuned_bcast_algorithm"
+                               : id == CollectiveId::reduce     ? "coll_tuned_reduce_algorithm"
+                               : id == CollectiveId::all_to_all ? "coll_tuned_alltoall_algorithm"
+                                                                : "";
+  const bool is_told = number_of("coll_tuned_use_dynamic_rules") != 0;
+  const int chosen = is_told ? number_of(variable) : 0;
+  return chosen == 0 ? "default" : fmt::format("algorithm {}", chosen);
+}
+
 /// Which algorithm sums: of component tuned "default" (its own choice by size), "linear",
 /// "reduce-broadcast", "recursive-doubling", "ring", "segmented-ring", "rabenseifner"; or the
 /// component that was given a higher priority: "sm", "han", "adapt".
@@ -176,24 +194,136 @@ std::string openmpi_strategy() {
   return kTuned[chosen];
 }
 
-void run(const Mpi& mpi, const Options& options, const std::string& file) {
+/// Below this, MPI_Sendrecv's only tag.
+constexpr int kTag = 1;
+
+/// The memory of one rank: where the result is, and the input apart, where the collective needs it.
+struct Buffers {
+  Buffers(const Collective& collective, std::int64_t bytes)
+      : result(bytes), input(collective.is_in_place() ? 0 : bytes) {}
+  Floats result, input;
+};
+
+/// What runs in MPI. `data`: of the result; `apart`: the input, where that is not in the result.
+std::function<void()> call_of(CollectiveId id, const Mpi& mpi, std::span<float> data,
+                              std::span<float> apart) {
+  const int all = static_cast<int>(data.size()), part = all / mpi.size();
+  const int above = (mpi.rank() + 1) % mpi.size();
+  const int below = (mpi.rank() + mpi.size() - 1) % mpi.size();
+  float* const to = data.data();
+  const float* const from = apart.data();
+  const bool is_root = mpi.rank() == kRoot;
+  switch (id) {
+    case CollectiveId::all_reduce:
+      return [=] {
+        check(MPI_Allreduce(MPI_IN_PLACE, to, all, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD),
+              "MPI_Allreduce");
+      };
+    case CollectiveId::all_gather:
+      return [=] {
+        check(
+            MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, to, part, MPI_FLOAT, MPI_COMM_WORLD),
+            "MPI_Allgather");
+      };
+    case CollectiveId::reduce_scatter:
+      return [=] {
+        check(MPI_Reduce_scatter_block(MPI_IN_PLACE, to, part, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD),
+              "MPI_Reduce_scatter_block");
+      };
+    case CollectiveId::broadcast:
+      return [=] { check(MPI_Bcast(to, all, MPI_FLOAT, kRoot, MPI_COMM_WORLD), "MPI_Bcast"); };
+    case CollectiveId::reduce:
+      return [=] {
+        check(MPI_Reduce(is_root ? MPI_IN_PLACE : to, is_root ? to : nullptr, all, MPI_FLOAT,
+                         MPI_SUM, kRoot, MPI_COMM_WORLD),
+              "MPI_Reduce");
+      };
+    case CollectiveId::all_to_all:
+      return [=] {
+        check(MPI_Alltoall(from, part, MPI_FLOAT, to, part, MPI_FLOAT, MPI_COMM_WORLD),
+              "MPI_Alltoall");
+      };
+    case CollectiveId::send_recv:
+      return [=] {
+        check(MPI_Sendrecv(from, all, MPI_FLOAT, above, kTag, to, all, MPI_FLOAT, below, kTag,
+                           MPI_COMM_WORLD, MPI_STATUS_IGNORE),
+              "MPI_Sendrecv");
+      };
+  }
+  return {};
+}
+
+/// Elements of a rank's result that are not what the collective is to give.
+std::int64_t wrong_in(CollectiveId id, const Mpi& mpi, std::span<const float> result, int call) {
+  const auto part = static_cast<std::int64_t>(result.size()) / mpi.size();
+  std::int64_t wrong = 0;
+  switch (id) {
+    case CollectiveId::all_reduce:
+    case CollectiveId::reduce:
+      return count_wrong(result, mpi.size(), call);
+    case CollectiveId::reduce_scatter:  // `result` is the rank's part
+      return count_wrong(result, mpi.size(), call, std::ssize(result) * mpi.rank());
+    case CollectiveId::broadcast:
+      return count_wrong_of(result, kRoot, call, 0);
+    case CollectiveId::send_recv:
+      return count_wrong_of(result, (mpi.rank() + mpi.size() - 1) % mpi.size(), call, 0);
+    case CollectiveId::all_gather:
+    case CollectiveId::all_to_all:
+      for (int rank = 0; rank < mpi.size(); ++rank) {
+        const auto piece =
+            result.subspan(static_cast<std::size_t>(rank * part), static_cast<std::size_t>(part));
+        wrong += count_wrong_of(piece, rank, call,
+                                id == CollectiveId::all_gather ? 0 : mpi.rank() * part);
+      }
+  }
+  return wrong;
+}
+
+/// One rank's calls with these buffers.
+Work work_of(const Collective& collective, const Mpi& mpi, Buffers& buffers) {
+  const std::span<float> data = buffers.result.span(), apart = buffers.input.span();
+  const std::size_t part = data.size() / static_cast<std::size_t>(mpi.size());
+  std::span<float> input = collective.is_in_place() ? data : apart;
+  if (collective.id == CollectiveId::all_gather) {
+    input = data.subspan(part * static_cast<std::size_t>(mpi.rank()), part);
+  }
+  std::span<const float> result = data;
+  if (collective.id == CollectiveId::reduce_scatter) result = data.first(part);
+  if (collective.id == CollectiveId::reduce && mpi.rank() != kRoot) result = {};
+  return {.collective = collective,
+          .floats = std::ssize(data),
+          .write_input = [=, rank = mpi.rank()](int call) { write_input(input, rank, call); },
+          .run = call_of(collective.id, mpi, data, apart),
+          .result = result,
+          .count_wrong = [=, &mpi,
+                          id = collective.id](int call) { return wrong_in(id, mpi, result, call); },
+          // MPI makes progress only inside of its calls: nothing of the last call may wait in a
+          // rank that spins.
+          .settle = [] { check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier"); }};
+}
+
+/// The size rounded down, so that each rank's part has equally many floats. Throws
+/// std::invalid_argument where that leaves none.
+std::int64_t whole_size(std::int64_t bytes, const Collective& collective, int ranks) {
+  const std::int64_t least = static_cast<std::int64_t>(sizeof(float)) * collective.parts(ranks);
+  if (bytes >= least) return bytes / least * least;
+  throw std::invalid_argument(fmt::format(
+      "{} bytes hold no float for each of {} ranks; give {} or more", bytes, ranks, least));
+}
+
+void run(const Mpi& mpi, const Options& options, const Collective& collective,
+         const std::string& file) {
   const std::vector<std::int64_t> sizes = sizes_of(options);
-  const std::string transport = openmpi_transport(), strategy = openmpi_strategy();
+  const std::string transport = openmpi_transport();
+  const std::string strategy = collective.id == CollectiveId::all_reduce
+                                   ? openmpi_strategy()
+                                   : openmpi_strategy(collective.id);
   const int iterations = most_timed(options.calls);
   const SharedMemory memory(mpi.rank(), Meeting::bytes(mpi.size(), iterations), file);
   Meeting meeting(memory.data(), mpi.rank(), mpi.size(), iterations);
   for (const std::int64_t bytes : sizes) {
-    Floats floats(bytes);
-    const std::span<float> data = floats.span();
-    const auto all_reduce = [&] {
-      check(MPI_Allreduce(MPI_IN_PLACE, data.data(), static_cast<int>(data.size()), MPI_FLOAT,
-                          MPI_SUM, MPI_COMM_WORLD),
-            "MPI_Allreduce");
-    };
-    // MPI makes progress only inside of its calls: nothing of the last call may wait in a rank that
-    // spins.
-    const auto settle = [] { check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier"); };
-    Measurement row = measure(meeting, data, options.calls, all_reduce, settle);
+    Buffers buffers(collective, whole_size(bytes, collective, mpi.size()));
+    Measurement row = measure(meeting, work_of(collective, mpi, buffers), options.calls);
     row.engine = "openmpi";
     row.transport = transport;
     row.strategy = strategy;
@@ -204,14 +334,21 @@ void run(const Mpi& mpi, const Options& options, const std::string& file) {
 int run(int argc, char** argv) {
   const Mpi mpi(argc, argv);
   CLI::App app(
-      "Times Open MPI's MPI_Allreduce (f32, sum, in place): mpirun -n RANKS openmpi_all_reduce",
+      "Times Open MPI's MPI_Allreduce (f32, sum, in place) or another of its collectives: "
+      "mpirun -n RANKS openmpi_all_reduce",
       "openmpi_all_reduce");
   Options options;
-  std::string file;
+  std::string file, name = collectives().front().name;
   add_options(app, options);
+  std::vector<std::string> names;
+  for (const Collective& collective : collectives()) names.emplace_back(collective.name);
+  app.add_option("--collective", name, "which [all-reduce]")
+      ->check(CLI::IsMember(names))
+      ->type_name("NAME");
   app.add_option("--meeting", file, "a file in which ranks of played machines meet")
       ->type_name("FILE");
-  return run_program(app, argc, argv, mpi.rank() == 0, [&] { run(mpi, options, file); });
+  return run_program(app, argc, argv, mpi.rank() == 0,
+                     [&] { run(mpi, options, *find_collective(name), file); });
 }
 
 }  // namespace

@@ -59,6 +59,18 @@ TEST(PeersData, AChunkAtTheWrongOffsetIsSeen) {
   }
 }
 
+TEST(PeersData, KnowsASumAndAnInputFromAnyElementOn) {
+  const std::vector<float> sum = sum_of_inputs(7);
+  const std::span<const float> all = sum;
+  EXPECT_EQ(count_wrong(all.subspan(1000), kRanks, 7, 1000), 0);
+  EXPECT_GT(count_wrong(all.subspan(1000), kRanks, 7), 3500);
+  std::vector<float> input(kCount);
+  write_input(input, 1, 7);
+  EXPECT_EQ(count_wrong_of(std::span<const float>(input).subspan(30), 1, 7, 30), 0);
+  EXPECT_GT(count_wrong_of(input, 1, 7, 30), 4500);
+  EXPECT_GT(count_wrong_of(input, 0, 7, 0), 4500) << "another rank's";
+}
+
 TEST(PeersTimes, AreMedianLeastAndNinetyNinthPercentile) {
   std::vector<double> seconds(200);
   std::iota(seconds.rbegin(), seconds.rend(), 1);  // 200 ... 1

@@ -121,6 +121,33 @@ TEST_F(OpenMpiPeer, NamesWhatMpirunLeftToIt) {
   EXPECT_EQ(rows_of(outcome).at(0).at("strategy"), "default");  // the rules that look at it are off
 }
 
+TEST_F(OpenMpiPeer, RunsEveryCollectiveRightly) {
+  for (const std::string name :
+       {"all-gather", "reduce-scatter", "broadcast", "reduce", "all-to-all", "send-recv"}) {
+    SCOPED_TRACE(name);
+    const Outcome outcome =
+        mpirun("", " --collective " + name + " --sizes 8,24,4004,40K --iterations 3 --warmup 1");
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const auto rows = rows_of(outcome);
+    ASSERT_EQ(rows.size(), 4U);
+    const bool has_parts = name == "all-gather" || name == "reduce-scatter" || name == "all-to-all";
+    for (const auto& row : rows) {
+      expect_sound(row);
+      EXPECT_EQ(row.at("collective"), name);
+      EXPECT_EQ(row.at("strategy"), "default");
+    }
+    EXPECT_EQ(rows[2].at("bytes"), has_parts ? 4000 : 4004);  // whole floats of two parts
+    EXPECT_EQ(rows[3].at("count"), has_parts ? 5120 : 10240);
+  }
+}
+
+TEST_F(OpenMpiPeer, RefusesWhatItCannotDivide) {
+  const Outcome outcome = mpirun("", " --collective all-gather --sizes 4 -n 3");
+  EXPECT_NE(outcome.code, 0);
+  EXPECT_TRUE(holds(outcome.err, {"openmpi_all_reduce: error: 4 bytes hold no float for each of 2 "
+                                  "ranks; give 8 or more"}));
+}
+
 TEST_F(OpenMpiPeer, RefusesAWrongFlagOnce) {
   const Outcome outcome =
       run(program_ + " --size 4");  // a world of one, without mpirun's own complaint

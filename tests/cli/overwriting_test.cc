@@ -2,6 +2,7 @@
 // written, and a folder takes one run at a time.
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <csignal>
 #include <functional>
 
@@ -131,7 +132,11 @@ TEST_P(Writers, ReplaceNoLinkToAFile) {
 
 TEST_P(Writers, MakeNoFileThatIsCalledAsStandardOutput) {
   const TemporaryDirectory folder;
-  const Outcome outcome = ringlet(GetParam().line(run(), "-"), {.folder = folder.path()});
+  const Arguments line = GetParam().line(run(), "-");
+  if (std::find(line.begin(), line.end(), "--csv") != line.end()) {
+    GTEST_SKIP() << "it is standard output (AllReduceBench.WritesItsCsvToStandardOutput...)";
+  }
+  const Outcome outcome = ringlet(line, {.folder = folder.path()});
   EXPECT_TRUE(fails_with(2, outcome, {" - would ", "./-"}));
   EXPECT_TRUE(fs::is_empty(folder.path()));
 }
