@@ -122,13 +122,13 @@ std::string beside_ring(const Lead& lead, const bench::Series* ring,
                      most < kWithoutDecimals ? 1 : 0, in_words(at));
 }
 
-/// Of a strategy that has no other beside it.
+/// Of a strategy that has no other beside it. `name`: with what stands behind it.
 std::string alone(const bench::Series& series, const std::string& name) {
   if (series.curve.empty()) return kNoneCounts;
   const auto widest =
       std::max_element(series.curve.begin(), series.curve.end(),
                        [](const auto& a, const auto& b) { return a.busbw_gbs() < b.busbw_gbs(); });
-  return fmt::format("{}, up to {} GB/s of bus bandwidth, at {}", name,
+  return fmt::format("{}up to {} GB/s of bus bandwidth, at {}", name,
                      with_digits(widest->busbw_gbs()), in_words(widest->bytes));
 }
 
@@ -142,7 +142,7 @@ std::string answer_of(const bench::Comparison& comparison) {
   if (group.size() == 1) {
     const bench::Measurement& row = group.front()->rows.front();
     const bool is_only = row.strategy == bench::kOnlyStrategy;  // its name tells nothing
-    return alone(*group.front(), who + (is_only ? row.collective : name_in(all, *group.front())));
+    return alone(*group.front(), is_only ? who : who + name_in(all, *group.front()) + ", ");
   }
   const std::vector<std::int64_t> sizes = decided_sizes(group, comparison);
   if (sizes.empty()) return kNoneCounts;

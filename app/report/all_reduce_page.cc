@@ -12,6 +12,7 @@
 #include "app/report/html.h"
 #include "bench/all_reduce/collective.h"
 #include "bench/all_reduce/comparison.h"
+#include "bench/all_reduce/measure.h"
 #include "bench/all_reduce/sizes.h"
 #include "train/recipe/version.h"
 
@@ -116,7 +117,9 @@ Html facts_of(const std::vector<bench::Comparison>& comparisons, const json& mac
     }
   }
   const auto who = [](const bench::Series& series, const bench::Measurement& m) {
-    return fmt::format("{}, {}, {} ranks", series.label, bench::size_text(m.bytes), m.ranks);
+    const bool is_only = m.strategy == bench::kOnlyStrategy;
+    return fmt::format("{}, {}, {} ranks", is_only ? m.collective : series.label,
+                       bench::size_text(m.bytes), m.ranks);
   };
   Html html = "<dl class=\"facts\">\n";
   if (quickest != nullptr) {
@@ -230,19 +233,23 @@ Html model_table(const bench::Comparison& comparison, int number) {
   return html + "</tbody></table></div>\n";
 }
 
+Html fastest_of(const bench::Comparison& comparison, int number, bool has_models) {
+  Html html = "<h3>Which is the fastest</h3>\n<div class=\"side\">\n<div>";
+  html += fastest_table(comparison, comparison.fastest, fmt::format("fastest-{}", number),
+                        "as measured", false);
+  html += "</div>\n<div>";
+  if (has_models) {
+    html += fastest_table(comparison, bench::fastest_by_models(comparison),
+                          fmt::format("crossings-{}", number), "by the models", true);
+  }
+  return html + "</div>\n</div>\n";
+}
+
 Html section_of(const bench::Comparison& comparison, int number) {
   const Html models = model_plots_of(comparison, number);
   Html html = markup("<h2>{} ranks, {}</h2>\n", comparison.ranks, work_text(comparison));
   html += plots_of(comparison, number);
-  html += "<h3>Which is the fastest</h3>\n<div class=\"side\">\n<div>";
-  html += fastest_table(comparison, comparison.fastest, fmt::format("fastest-{}", number),
-                        "as measured", false);
-  html += "</div>\n<div>";
-  if (!models.empty()) {
-    html += fastest_table(comparison, bench::fastest_by_models(comparison),
-                          fmt::format("crossings-{}", number), "by the models", true);
-  }
-  html += "</div>\n</div>\n";
+  if (comparison.series.size() > 1) html += fastest_of(comparison, number, !models.empty());
   if (!comparison.open.empty()) {
     html += markup("<p class=\"note\">{}.</p>\n", open_text(comparison));
   }

@@ -7,6 +7,7 @@
 #include "app/report/all_reduce_groups.h"
 #include "app/report/all_reduce_page.h"
 #include "app/report/svg_plot.h"
+#include "bench/all_reduce/collective.h"
 
 namespace ringlet::app::report {
 
@@ -18,8 +19,13 @@ using Quantity = double (*)(const bench::Measurement&);
 double time_us(const bench::Measurement& m) { return m.median_us; }
 double busbw(const bench::Measurement& m) { return m.busbw_gbs(); }
 
-AxisSpec sizes_axis() {
-  return {.title = "bytes on each rank", .log = true, .binary = true, .label = bench::rough_size};
+/// Of the row's collective.
+AxisSpec sizes_axis(const bench::Measurement& row) {
+  const bool has_parts = bench::find_collective(row.collective)->has_parts;
+  return {.title = has_parts ? "bytes of all ranks' parts" : "bytes on each rank",
+          .log = true,
+          .binary = true,
+          .label = bench::rough_size};
 }
 
 Curve curve_of(const bench::Series& series, Quantity quantity) {
@@ -98,18 +104,19 @@ constexpr const char* kSpread = "band: quickest call to p99";
 constexpr PlotKind kTime{"time", "Time", "µs", time_us, true};
 constexpr PlotKind kBusbw{"busbw", "Bus bandwidth", "GB/s", busbw, false};
 
-Plot empty_plot(const PlotKind& kind, const std::string& id, const std::string& note) {
+Plot empty_plot(const PlotKind& kind, const Group& group, const std::string& id,
+                const std::string& note) {
   return {.id = id,
           .title = kind.title,
           .note = note,
-          .x = sizes_axis(),
+          .x = sizes_axis(group.front()->rows.front()),
           .y = {.title = kind.unit, .log = true},
           .series = {}};
 }
 
 Html main_plot(const bench::Comparison& comparison, const std::vector<Group>& groups, int number,
                const PlotKind& kind) {
-  Plot plot = empty_plot(kind, fmt::format("{}-{}", kind.id, number),
+  Plot plot = empty_plot(kind, groups.front(), fmt::format("{}-{}", kind.id, number),
                          fmt::format("median, {} ranks; {}{}", comparison.ranks, kSpread,
                                      groups.size() > 1 ? "; dashed: the best of others" : ""));
   add_lines(plot, groups.front(), kind.quantity);
@@ -122,7 +129,7 @@ Html main_plot(const bench::Comparison& comparison, const std::vector<Group>& gr
 
 Html engine_plot(const std::vector<Group>& groups, int number, std::size_t index,
                  const PlotKind& kind) {
-  Plot plot = empty_plot(kind, fmt::format("{}-{}-{}", kind.id, number, index + 1),
+  Plot plot = empty_plot(kind, groups[index], fmt::format("{}-{}-{}", kind.id, number, index + 1),
                          fmt::format("{}, median; {}", name_of(groups, groups[index]), kSpread));
   add_lines(plot, groups[index], kind.quantity);
   return figure_of(plot);
@@ -154,7 +161,7 @@ Plot model_plot(const bench::Series& series, int number, int color) {
             .note = fmt::format("off by {} %, at worst {} %",
                                 with_decimals(100 * series.fit->median_error, 0),
                                 with_decimals(100 * series.fit->worst_error, 0)),
-            .x = sizes_axis(),
+            .x = sizes_axis(series.rows.front()),
             .y = {.title = "µs", .log = true},
             .series = {{.name = "model",
                         .curve = model_curve(series),

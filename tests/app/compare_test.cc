@@ -151,7 +151,7 @@ TEST_F(Compare, ReadsRowsOfAllReduce) {
   for (const Trait& trait : side.traits) said.push_back(trait.said);
   EXPECT_EQ(said, (std::vector<std::string>{
                       "on P, 2 cores, avx2", "by a build of c, GNU 12, Release", "by ringlet 1",
-                      "with 2 ranks", "with f32 sum", "with ranks not pinned"}));
+                      "with 2 ranks", "of all-reduce", "with f32 sum", "with ranks not pinned"}));
 }
 
 TEST_F(Compare, TakesOfTheSameRowsOneThatCounts) {
