@@ -261,7 +261,7 @@ void add_command(CLI::App& bench, const bench::Collective& collective, Action& a
   CLI::App* command = bench.add_subcommand(
       collective.name,
       is_all_reduce ? "every strategy's time and bandwidth by size, checked, with fitted models"
-                    : fmt::format("the same of {}: {}", collective.name, collective.summary));
+                    : fmt::format("{}: time and bandwidth, checked", collective.summary));
   add_all_reduce_flags(*command, *flags);
   command->footer(footer_of(collective));
   command->callback([flags, command, &action] {

@@ -19,6 +19,7 @@
 #include "base/one_line.h"
 #include "bench/all_reduce/comparison.h"
 #include "bench/all_reduce/foreign_text.h"
+#include "bench/all_reduce/measure.h"
 #include "bench/all_reduce/samples.h"
 #include "comm/processes/launch.h"
 
@@ -187,7 +188,9 @@ void require_right(const std::vector<bench::Measurement>& rows) {
   throw WrongResults(fmt::format(
       "{} of {} rows have wrong results, the first {} of {} bytes over {} ranks: {}; the table has "
       "all of them",
-      wrong, rows.size(), first->strategy, first->bytes, first->ranks,
+      wrong, rows.size(),
+      first->strategy == bench::kOnlyStrategy ? first->collective : first->strategy, first->bytes,
+      first->ranks,
       first->wrong > 0 ? fmt::format("{} wrong elements", first->wrong)
                        : std::string("the ranks' results differ")));
 }

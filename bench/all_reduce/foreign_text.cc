@@ -90,7 +90,8 @@ std::string nccl_head(const Rows& table, const NcclHead& head) {
       "1 validation: {} graph: 0\n#\n# {}; time is the median of the calls\n#\n# Using devices\n",
       row.ranks_as == "threads" ? row.ranks : 1, (*least)->bytes, (*most)->bytes, head.step,
       head.warm_up, row.iterations, row.checked ? 1 : 0, subject_of(row));
-  for (int rank = 0; rank < row.ranks; ++rank) {
+  constexpr int kMostLines = 1024;  // a file may say any number
+  for (int rank = 0; rank < std::min(row.ranks, kMostLines); ++rank) {
     text += fmt::format("#  Rank {:>2} device {}\n", rank, head.device);
   }
   const std::string nothing = nccl_line('#', "", "", "", "", "");
@@ -165,7 +166,7 @@ std::string osu_datatype(const std::string& type) {
 std::string osu_row(const Collective& collective, const Measurement& row, bool all) {
   std::vector<double> means;
   for (const RankTime& rank : row.by_rank) means.push_back(rank.mean_us);
-  if (means.empty()) means.push_back(row.mean_us);  // of another engine
+  if (means.empty()) means.push_back(row.mean_us > 0 ? row.mean_us : row.median_us);
   const double mean =
       std::accumulate(means.begin(), means.end(), 0.0) / static_cast<double>(means.size());
   const auto [least, most] = std::minmax_element(means.begin(), means.end());
