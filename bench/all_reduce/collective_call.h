@@ -45,9 +45,9 @@ TestPattern pattern_for(const Collective& collective, DType type, ReduceOp op, i
 std::int64_t count_wrong(const CollectiveCall& call, const TestPattern& pattern, int rank,
                          int ranks, std::int64_t iteration, ConstView result);
 
-/// Steps and bytes on the longest path, of `bytes` as in collective.h: of Ringlet's own algorithm,
-/// which is one for each (comm/all_reduce/collectives.h). Of all-reduce, which has many, nothing
-/// that would tell them apart: one message.
+/// Steps and bytes on the longest path, of `bytes` as in collective.h: of what Ringlet does over
+/// messages (comm/all_reduce/collectives.h). Of all-reduce, which has many ways, nothing that would
+/// tell them apart: one message.
 comm::PathCost path_cost_of(CollectiveId id, int ranks, double bytes);
 
 }  // namespace ringlet::bench
