@@ -11,6 +11,8 @@
 # Children with a limit of memory, which sanitizers do not keep to.
 labelled(slow "^Checker[.]")
 labelled(slow "Torchrun|MessageSources|Messages|Writers|WrongLines|Help[.]")
+# Each collective's program for each format; EachCollective has the same code.
+labelled(slow "^(Nccl|Osu)Format[.]")
 labelled(slow "Oracle.*(naive|doubling|accumulate2|/1_|/3_)")
 labelled(slow "TrainingOracleBits|TrainingOracle.*/(exact|one_nchw)")
 labelled(slow "AtAnyStepIsAsIfNeverStopped/(exact_|fast_1)|InFlight.*/[15]|AnyOptimizer.*/adamw")
