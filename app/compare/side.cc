@@ -37,6 +37,8 @@ const char* name_of(Kind kind) {
       return "measurements of 'ringlet bench all-reduce'";
     case Kind::training:
       return "a measurement of 'ringlet bench train'";
+    case Kind::scaling:
+      return "a measurement of 'ringlet bench train' with several numbers of replicas";
     case Kind::run:
       break;
   }

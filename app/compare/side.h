@@ -3,6 +3,7 @@
 //
 //   ringlet bench all-reduce --json   a row a strategy and size: the median time of a call
 //   ringlet bench train --json        samples a second, and the time of each part of a step
+//   the same of several --replicas    these rows for each number of them
 //   a run's folder                    seconds an epoch, and samples a second
 #pragma once
 
@@ -17,7 +18,7 @@
 
 namespace ringlet::app::compare {
 
-enum class Kind : std::uint8_t { all_reduce, training, run };
+enum class Kind : std::uint8_t { all_reduce, training, scaling, run };
 
 /// "measurements of 'ringlet bench all-reduce'"
 const char* name_of(Kind kind);

@@ -209,6 +209,91 @@ TEST_F(Compare, ReadsAnOldMeasurementOfTrainingAndOneOfAGpu) {
   EXPECT_EQ(read_side(file("gpu.json", document.dump())).rows.size(), 1u);
 }
 
+TEST_F(Compare, LetsATrainingThatDoesNotCountDecideNothing) {
+  json document = training(100, {99, 101});
+  document.update({{"counts", false}, {"why_not", "the machine was busy"}});
+  for (const Row& row : read_side(file("t.json", document.dump())).rows) {
+    EXPECT_EQ(row.why_not, "the machine was busy") << row.name;
+  }
+}
+
+/// What `bench train --replicas 1,2 --json` writes; two replicas have a speed of `two`.
+json scaling(double two) {
+  const auto row = [](int replicas, double speed) {
+    const json parts{{"compute", 0.01}, {"sums", 0.001}, {"waiting", 0},
+                     {"update", 0.001}, {"data", 0},     {"between", 0}};
+    json one{
+        {"replicas", replicas},
+        {"counts", true},
+        {"why_not", ""},
+        {"samples_per_second", {{"value", speed}, {"low", speed * 0.99}, {"high", speed * 1.01}}},
+        {"phase_seconds", parts}};
+    for (int i = 0; i < 3; ++i) one["rounds"].push_back({{"phase_seconds", parts}});
+    return one;
+  };
+  return {{"model", "mlp"},
+          {"device", "cpu:0"},
+          {"batch_size", 64},
+          {"replicas_as", "threads"},
+          {"scaling", {{"batch", "fixed"}, {"rows", {row(1, 100), row(2, two)}}}}};
+}
+
+TEST_F(Compare, ReadsNumbersOfReplicas) {
+  json document = scaling(180);
+  document["/scaling/rows/1"_json_pointer].update({{"counts", false}, {"why_not", "busy"}});
+  const Side side = read_side(file("s.json", document.dump()));
+  EXPECT_EQ(side.kind, Kind::scaling);
+  ASSERT_EQ(side.rows.size(), 8u) << "samples/s, and three parts that took any time";
+  EXPECT_EQ(side.rows[0].group, "1 replica");
+  EXPECT_EQ(side.rows[4].group, "2 replicas");
+  EXPECT_EQ(side.rows[4].name, "samples/s");
+  EXPECT_TRUE(side.rows[4].is_rate);
+  EXPECT_DOUBLE_EQ(side.rows[4].figure.value, 180);
+  EXPECT_DOUBLE_EQ(side.rows[4].figure.low, 180 * 0.99);
+  EXPECT_EQ(side.rows[5].name, "forward+backward (ms)");
+  EXPECT_DOUBLE_EQ(side.rows[5].figure.value, 10);
+  EXPECT_EQ(side.rows[0].why_not, "");
+  EXPECT_EQ(side.rows[7].why_not, "busy");
+  EXPECT_EQ(side.lines.front().curve.x, (std::vector<double>{1, 2}));
+}
+
+TEST_F(Compare, ComparesNumbersOfReplicasByThem) {
+  json other = scaling(150);
+  other["replicas_as"] = "processes";
+  const Comparison comparison = compared(read_side(file("a.json", scaling(180).dump())),
+                                         read_side(file("b.json", other.dump())));
+  const Tally tally = tally_of(comparison);
+  EXPECT_EQ(tally.worse, 1u);
+  EXPECT_EQ(tally.equal, 7u);
+  EXPECT_NEAR(comparison.pairs[*tally.worst].ratio.value, 1.2, 1e-12);
+  ASSERT_EQ(comparison.unlike.size(), 1u);
+  EXPECT_EQ(comparison.unlike[0].of, "replicas");
+  EXPECT_NE(comparison_page(comparison).find("id=\"rate\""), std::string::npos);
+}
+
+TEST_F(Compare, NamesRowAndFieldOfNumbersOfReplicas) {
+  const auto changed = [&](const char* pointer, const json& value) {
+    json document = scaling(180);
+    document[json::json_pointer(pointer)] = value;
+    return refusal(file("s.json", document.dump()));
+  };
+  EXPECT_TRUE(says(changed("/scaling", 3), {"s.json: 'scaling' is no object; it should hold"}));
+  EXPECT_TRUE(says(changed("/scaling/rows", json::array()), {"'rows' is no list of rows"}));
+  EXPECT_TRUE(says(changed("/scaling/rows/0", 3), {"a row of 'rows' is no object"}));
+  EXPECT_TRUE(says(changed("/scaling/rows/1/replicas", 1),
+                   {"s.json: row 2 of 'rows': 1 replicas are there twice"}));
+  EXPECT_TRUE(says(changed("/scaling/rows/1/replicas", 1e300), {"'replicas' is not a whole"}));
+  EXPECT_TRUE(says(changed("/scaling/rows/1/samples_per_second", 3),
+                   {"row 2 of 'rows': 'samples_per_second' is no object"}));
+  EXPECT_TRUE(says(changed("/scaling/rows/1/samples_per_second/value", 0), {"is not above 0"}));
+  EXPECT_TRUE(says(changed("/scaling/rows/1/samples_per_second/low", 500),
+                   {"'value' does not lie between 'low' and 'high'"}));
+  EXPECT_TRUE(
+      says(changed("/scaling/rows/0/phase_seconds/sums", "<b>"), {"'sums' is not a number"}));
+  EXPECT_TRUE(says(changed("/scaling/rows/0/rounds/1/phase_seconds", nullptr),
+                   {"row 1 of 'rows': 'phase_seconds' is no object"}));
+}
+
 std::string epoch(int number, double seconds, double speed, double accuracy) {
   return json{{"kind", "epoch"},           {"epoch", number},
               {"seconds", seconds},        {"samples_per_second", speed},
