@@ -42,6 +42,24 @@ const train::OptionTable<RawFlags>& run_flags() {
   return rows;
 }
 
+/// --replicas of a bench, which may be several numbers.
+void add_replica_counts(CLI::App& app, RawFlags& flags, std::vector<int>& counts,
+                        const char* group) {
+  app.add_option_function<std::vector<int>>(
+         "--replicas",
+         [&](const std::vector<int>& given) {
+           counts = given;
+           flags.replicas = given.front();
+           flags.given.insert("replicas");
+         },
+         "copies of the model, each on its own thread; several numbers are measured in turns, and "
+         "compared [1]")
+      ->delimiter(',')
+      ->check(whole_number(1, comm::LocalGroup::kMostRanks))
+      ->type_name("N,N,...")
+      ->group(group);
+}
+
 }  // namespace
 
 void add_run_flags(CLI::App& app, RawFlags& flags, const char* group,
@@ -56,9 +74,14 @@ void add_run_flags(CLI::App& app, RawFlags& flags, const char* group,
   }
 }
 
-void add_replica_flags(CLI::App& app, RawFlags& flags) {
+void add_replica_flags(CLI::App& app, RawFlags& flags, std::vector<int>* counts) {
   const char* group = "Replicas";
-  add_run_flags(app, flags, group, {"replicas", "device"});
+  if (counts == nullptr) {
+    add_run_flags(app, flags, group, {"replicas"});
+  } else {
+    add_replica_counts(app, flags, *counts, group);
+  }
+  add_run_flags(app, flags, group, {"device"});
   app.add_option("--devices", flags.devices,
                  "a device for each, in place of --replicas and --device")
       ->delimiter(',')

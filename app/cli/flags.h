@@ -69,8 +69,9 @@ void add_precision_flags(CLI::App& app, RawFlags& flags, const char* group = kRe
 /// Adds the flags of these rows of train::run_options(), and of the program's own.
 void add_run_flags(CLI::App& app, RawFlags& flags, const char* group,
                    std::initializer_list<const char*> keys);
-/// Adds --replicas, --device, --devices, --threads, --workers, --layout and --comm-timeout.
-void add_replica_flags(CLI::App& app, RawFlags& flags);
+/// Adds --replicas, --device, --devices, --threads, --workers, --layout and --comm-timeout. With
+/// `counts`, --replicas takes several numbers; flags.replicas is then the first of them.
+void add_replica_flags(CLI::App& app, RawFlags& flags, std::vector<int>* counts = nullptr);
 /// Adds --stages, --pipeline, --recompute and --balance.
 void add_stage_flags(CLI::App& app, RawFlags& flags);
 /// Adds --processes.

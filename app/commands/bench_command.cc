@@ -12,38 +12,20 @@
 #include "app/cli/outputs.h"
 #include "app/cli/signals.h"
 #include "app/cli/usage.h"
-#include "app/cli/version.h"
+#include "app/commands/scaling_bench.h"
 #include "app/commands/step_gap_text.h"
+#include "app/commands/training_bench.h"
 #include "base/files/atomic_file.h"
 #include "bench/fma_peak.h"
 #include "bench/training/step_gap.h"
 #include "bench/training/training_bench.h"
 #include "comm/processes/launch.h"
 #include "data/synthetic.h"
-#include "train/recipe/version.h"
 #include "train/telemetry/console.h"
-#include "train/telemetry/device_report.h"
 
 namespace ringlet::app {
 
 namespace {
-
-struct BenchFlags {
-  RawFlags train;
-  std::int64_t warm_up = 10;
-  std::int64_t steps = 50;
-  bool why = false;
-  double why_seconds = 20;
-  bool strict = false;
-  std::filesystem::path json;
-  bool force = false;
-};
-
-constexpr int kManyEpochs = 1'000'000;  // the bench ends after its steps, never with its epochs
-
-bool on_gpu(const train::Execution& execution) {
-  return execution.devices.front().kind == DeviceKind::cuda;
-}
 
 double nominal_gflops(const bench::TrainingSpeed& speed) {
   return 1e-9 * speed.nominal_flops / speed.step.median;
@@ -100,20 +82,6 @@ void print_speed(const bench::TrainingSpeed& speed, const train::Execution& exec
   }
 }
 
-nlohmann::json machine_json(const train::Execution& execution) {
-  const train::DeviceReport report =
-      on_gpu(execution) ? train::survey_devices() : train::survey_processor();
-  nlohmann::json machine{{"processor", report.processor},
-                         {"cores", report.cores},
-                         {"instruction_set", report.instruction_set},
-                         {"ringlet", train::kVersion}};
-  const auto index = static_cast<std::size_t>(execution.devices.front().index);
-  if (on_gpu(execution) && index < report.cuda.devices.size()) {
-    machine["gpu"] = report.cuda.devices[index].name;
-  }
-  return machine;
-}
-
 nlohmann::json phases_json(const train::PhaseSeconds& phases) {
   return {{"data", phases.data},
           {"forward", phases.forward},
@@ -133,39 +101,26 @@ nlohmann::json rounds_json(const std::vector<bench::SpeedRound>& rounds) {
 
 nlohmann::json as_json(const bench::TrainingSpeed& speed, const train::RunSetup& setup) {
   const train::Execution& execution = setup.options.execution;
-  const data::Dataset& images = *setup.data.train;
-  return {{"machine", machine_json(execution)},
-          {"build", build_facts()},
-          {"model", setup.options.recipe.model},
-          {"data", setup.options.recipe.data},
-          {"image_shape", {images.channels(), images.height(), images.width()}},
-          {"train_images", images.size()},
-          {"device", execution.devices.front().to_string()},
-          {"graph", execution.graph && on_gpu(execution) && setup.replicas == 1 && !setup.stages},
-          {"tf32", execution.tf32},
-          {"precision", name_of(setup.options.recipe.precision)},
-          {"replicas", setup.replicas},
-          {"stages", setup.stages ? setup.stages->count() : 1},
-          {"micro_batches", setup.options.recipe.accumulate},
-          {"threads", setup.options.execution.threads},
-          {"batch_size", setup.options.recipe.batch_size},
-          {"sync", setup.options.execution.sync},
-          {"grad_dtype", train::grad_dtype_name(setup.options.recipe)},
-          {"optimizer", setup.options.recipe.optimizer},
-          {"exact", setup.options.recipe.exact},
-          {"layout", name_of(setup.replica.layout)},
-          {"isa", name_of(detect_instruction_set())},
-          {"counts", speed.why_not.empty()},
-          {"why_not", speed.why_not},
-          {"steps", speed.steps},
-          {"mean_seconds", speed.step.mean},
-          {"median_seconds", speed.step.median},
-          {"fastest_seconds", speed.step.fastest},
-          {"samples_per_second", speed.samples_per_second},
-          {"phase_seconds", phases_json(speed.phases)},
-          {"rounds", rounds_json(speed.rounds)},
-          {"nominal_gflops", nominal_gflops(speed)},
-          {"computed_share", speed.computed_flops / speed.nominal_flops}};
+  nlohmann::json json = training_settings_json(setup);
+  json.update(
+      {{"graph", execution.graph && on_gpu(execution) && setup.replicas == 1 && !setup.stages},
+       {"replicas", setup.replicas},
+       {"stages", setup.stages ? setup.stages->count() : 1},
+       {"micro_batches", setup.options.recipe.accumulate},
+       {"batch_size", setup.options.recipe.batch_size},
+       {"layout", name_of(setup.replica.layout)},
+       {"counts", speed.why_not.empty()},
+       {"why_not", speed.why_not},
+       {"steps", speed.steps},
+       {"mean_seconds", speed.step.mean},
+       {"median_seconds", speed.step.median},
+       {"fastest_seconds", speed.step.fastest},
+       {"samples_per_second", speed.samples_per_second},
+       {"phase_seconds", phases_json(speed.phases)},
+       {"rounds", rounds_json(speed.rounds)},
+       {"nominal_gflops", nominal_gflops(speed)},
+       {"computed_share", speed.computed_flops / speed.nominal_flops}});
+  return json;
 }
 
 /// The processor's measured peak.
@@ -240,20 +195,15 @@ nlohmann::json tell_why(const train::TrainOptions& options, const data::Splits& 
   return step_gap_json(gap);
 }
 
-/// The options of `flags`. Of images that are generated there are as many as fill whole batches,
-/// where nobody says how many: an epoch's short last batch would have shapes of its own, for which
-/// libraries plan anew inside of the steps that are measured.
 train::TrainOptions resolve_bench(const RawFlags& flags) {
   train::TrainOptions options = resolve(flags);
-  const std::int64_t batch = options.recipe.batch_size;
-  if (is_generated(options.recipe.data) && flags.given.count("synthetic_train") == 0 &&
-      batch <= options.synthetic_train) {
-    options.synthetic_train -= options.synthetic_train % batch;
-  }
+  fill_batches(flags, options, options.recipe.batch_size);
   return options;
 }
 
 int run(const BenchFlags& flags, const CLI::App& command) {
+  if (flags.measures_scaling()) return run_scaling_bench(flags, command);
+  require_one_number(flags);
   note_stop_signals();
   train::TrainOptions options = resolve_bench(flags.train);
   if (flags.why) require_several_replicas(options);
@@ -324,7 +274,7 @@ void add_bench_command(CLI::App& app, Action& action) {
       "train", "samples a second, milliseconds a step by phase, share of the machine's peak");
   add_data_flags(*command, flags->train);
   add_recipe_flags(*command, flags->train);
-  add_replica_flags(*command, flags->train);
+  add_replica_flags(*command, flags->train, &flags->replicas);
   add_stage_flags(*command, flags->train);
   add_gpu_flags(*command, flags->train);
   add_sync_flags(*command, flags->train);
@@ -343,8 +293,10 @@ void add_bench_command(CLI::App& app, Action& action) {
                            {.help = "end with exit code 4 where other work disturbed the steps"}),
              train::option("json", &BenchFlags::json, {.help = "write the figures to this file"})});
   add_force_flag(*command, flags->force)->group(group);
+  add_scaling_flags(*command, *flags);
   command->callback([flags, command, &action] {
     note_data_flags(*command, flags->train);
+    note_scaling_flags(*command, *flags);
     action = {[=] { return run(*flags, *command); },
               [flags] { return values_of(resolve_bench(flags->train)); }};
   });

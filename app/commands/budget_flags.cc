@@ -5,32 +5,25 @@
 #include <algorithm>
 
 #include "app/cli/error_exit.h"
-#include "app/cli/option_flags.h"
-#include "bench/simulation/quantities.h"
 
 namespace ringlet::app {
 
+CLI::Validator time_check() {
+  return CLI::Validator(
+      [](const std::string& text) {
+        return bench::parse_seconds(text)
+                   ? std::string()
+                   : fmt::format("'{}' is no time such as 60s or 500ms, above 0", text);
+      },
+      "");
+}
+
 void add_budget_flags(CLI::App& command, AllReduceFlags& flags) {
-  add_flags(
-      command, flags, "Measurement",
-      {train::named_option<AllReduceFlags>(
-           "budget",
-           [](const AllReduceFlags& all) { return fmt::format("{:g}s", all.budget_seconds); },
-           [](AllReduceFlags& all, const std::string& text) {
-             all.budget_seconds = *bench::parse_seconds(text);
-           },
-           {.help = "how long to measure again, at most, what other work on the machine disturbs",
-            .value_name = "TIME"}),
-       train::option("strict", &AllReduceFlags::strict,
-                     {.help = "end with exit code 4 where a row does not count"})});
-  command.get_option("--budget")
-      ->check(CLI::Validator(
-          [](const std::string& text) {
-            return bench::parse_seconds(text)
-                       ? std::string()
-                       : fmt::format("'{}' is no time such as 60s or 500ms, above 0", text);
-          },
-          ""));
+  add_flags(command, flags, "Measurement",
+            {budget_option(&AllReduceFlags::budget_seconds),
+             train::option("strict", &AllReduceFlags::strict,
+                           {.help = "end with exit code 4 where a row does not count"})});
+  command.get_option("--budget")->check(time_check());
 }
 
 std::string time_text(const AllReduceFlags& flags, const std::vector<AllReduceBlock>& blocks) {

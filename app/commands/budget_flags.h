@@ -2,14 +2,30 @@
 // of rows that do not count.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
+#include "app/cli/option_flags.h"
 #include "app/commands/all_reduce_bench_flags.h"
 #include "bench/all_reduce/measurement.h"
+#include "bench/simulation/quantities.h"
 
 namespace ringlet::app {
+
+/// "60s", of the field that keeps the seconds. To be checked by time_check().
+template <class S>
+train::Option<S> budget_option(double S::*seconds) {
+  return train::named_option<S>(
+      "budget", [seconds](const S& all) { return fmt::format("{:g}s", all.*seconds); },
+      [seconds](S& all, const std::string& text) { all.*seconds = *bench::parse_seconds(text); },
+      {.help = "how long to measure again, at most, what other work on the machine disturbs",
+       .value_name = "TIME"});
+}
+/// A time such as 60s or 500ms, above 0.
+CLI::Validator time_check();
 
 void add_budget_flags(CLI::App& command, AllReduceFlags& flags);
 

@@ -4,9 +4,10 @@
 // the machine meets them alike, and shows as rounds that differ. A row's figure is the median of
 // its rounds, with the interval of judgement.h.
 //
-//   speedup(p)    = rate(p) / rate(p0)       rate: samples a second; p0: the smallest number
+//   speedup(p)    = rate(p) / rate(p0)
 //   efficiency(p) = speedup(p) p0 / p
 //
+// where rate is samples a second, and p0 the smallest number of replicas.
 // With a fixed batch more replicas cut it finer (strong scaling); with one per replica each has as
 // many samples as one alone (weak scaling). Both formulas hold for either.
 //

@@ -312,22 +312,27 @@ ScalingForecast forecast_of(const std::vector<ScalingRow>& rows, BatchRule rule,
   return forecast;
 }
 
+std::string answer_words(const ScalingForecast& forecast) {
+  const std::string pays =
+      forecast.pays == Pays::unknown ? "it cannot be said" : name_of(forecast.pays);
+  if (forecast.gain.value == 0) return pays + ": " + forecast.why;
+  return fmt::format(
+      "{}: {} replicas are predicted to give {:.2f} times the samples/s of {} ({:.2f} to {:.2f}, "
+      "of {:.2f} at most)",
+      pays, forecast.from + 1, forecast.gain.value, forecast.from, forecast.gain.low,
+      forecast.gain.high, forecast.most);
+}
+
+std::string limit_words(const ScalingForecast& forecast) {
+  if (forecast.limit.empty()) return "";
+  return fmt::format("{:.3g} of the {:.3g} ms that a step loses: {}", 1e3 * forecast.largest,
+                     1e3 * forecast.lost, forecast.limit);
+}
+
 std::string in_words(const ScalingForecast& forecast) {
-  std::string text = "would another device pay here? ";
-  if (forecast.gain.value == 0) {
-    return text + (forecast.pays == Pays::unknown ? "it cannot be said: " : "no: ") + forecast.why;
-  }
-  text += forecast.pays == Pays::unknown ? "it cannot be said" : name_of(forecast.pays);
-  text += fmt::format(
-      ": {} replicas are predicted to give {:.2f} times the samples/s of {} ({:.2f} to {:.2f}, of "
-      "{:.2f} at most)",
-      forecast.from + 1, forecast.gain.value, forecast.from, forecast.gain.low, forecast.gain.high,
-      forecast.most);
-  if (!forecast.limit.empty()) {
-    text += fmt::format("; {:.3g} of the {:.3g} ms that a step loses: {}", 1e3 * forecast.largest,
-                        1e3 * forecast.lost, forecast.limit);
-  }
-  return text;
+  const std::string limit = limit_words(forecast);
+  return "would another device pay here? " + answer_words(forecast) +
+         (limit.empty() ? "" : "; " + limit);
 }
 
 }  // namespace ringlet::bench

@@ -82,6 +82,12 @@ const Writer kWriters[] = {
                         "64",     "--steps", "1",       "--warm-up", "1",
                         "--json", file};
      }},
+    {"ScalingPage",
+     [](auto&, auto& file) {
+       return Arguments{"bench",    "train", "--model",      "mlp", "--synthetic-train", "64",
+                        "--steps",  "1",     "--batch-size", "16",  "--replicas",        "1,2",
+                        "--report", file};
+     }},
     {"AllReduceJson", [](auto&, auto& file) { return bench("--json", file); }},
     {"AllReduceCsv", [](auto&, auto& file) { return bench("--csv", file); }},
     {"AllReduceTrace", [](auto&, auto& file) { return bench("--trace", file); }},

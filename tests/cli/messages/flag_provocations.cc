@@ -172,6 +172,15 @@ std::vector<Provocation> provocations_by_flags() {
       usage({"train", "--devices", "cpu,cuda:0"}),
       usage({"bench", "train", "--why"}),
       usage({"bench", "train", "--why", "--replicas", "4", "--batch-size", "3"}),
+      usage({"bench", "train", "--why", "--replicas", "1,2"}),
+      usage({"bench", "train", "--replicas", "1,2,1"}),
+      usage({"bench", "train", "--replicas", "1,4", "--batch-size", "3"}),
+      usage({"bench", "train", "--replicas", "1,2", "--stages", "2"}),
+      usage({"bench", "train", "--replicas", "2", "--batch", "per-replica"}),
+      {2,
+       [](const Stage&) {
+         return ringlet({"bench", "train", "--replicas", "1,2"}, {.environment = kFirstOfTwo});
+       }},
       {2,
        [](const Stage&) {
          return ringlet({"bench", "train", "--why", "--replicas", "2"},

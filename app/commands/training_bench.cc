@@ -1,0 +1,61 @@
+#include "app/commands/training_bench.h"
+
+#include <nlohmann/json.hpp>
+
+#include "app/cli/version.h"
+#include "train/recipe/version.h"
+#include "train/telemetry/device_report.h"
+
+namespace ringlet::app {
+
+namespace {
+
+nlohmann::json machine_json(const train::Execution& execution) {
+  const train::DeviceReport report =
+      on_gpu(execution) ? train::survey_devices() : train::survey_processor();
+  nlohmann::json machine{{"processor", report.processor},
+                         {"cores", report.cores},
+                         {"instruction_set", report.instruction_set},
+                         {"ringlet", train::kVersion}};
+  const auto index = static_cast<std::size_t>(execution.devices.front().index);
+  if (on_gpu(execution) && index < report.cuda.devices.size()) {
+    machine["gpu"] = report.cuda.devices[index].name;
+  }
+  return machine;
+}
+
+}  // namespace
+
+bool on_gpu(const train::Execution& execution) {
+  return execution.devices.front().kind == DeviceKind::cuda;
+}
+
+void fill_batches(const RawFlags& flags, train::TrainOptions& options, std::int64_t batch) {
+  if (is_generated(options.recipe.data) && flags.given.count("synthetic_train") == 0 &&
+      batch <= options.synthetic_train) {
+    options.synthetic_train -= options.synthetic_train % batch;
+  }
+}
+
+nlohmann::json training_settings_json(const train::RunSetup& setup) {
+  const train::Recipe& recipe = setup.options.recipe;
+  const train::Execution& execution = setup.options.execution;
+  const data::Dataset& images = *setup.data.train;
+  return {{"machine", machine_json(execution)},
+          {"build", build_facts()},
+          {"model", recipe.model},
+          {"data", recipe.data},
+          {"image_shape", {images.channels(), images.height(), images.width()}},
+          {"train_images", images.size()},
+          {"device", execution.devices.front().to_string()},
+          {"tf32", execution.tf32},
+          {"precision", name_of(recipe.precision)},
+          {"threads", execution.threads},
+          {"sync", execution.sync},
+          {"grad_dtype", train::grad_dtype_name(recipe)},
+          {"optimizer", recipe.optimizer},
+          {"exact", recipe.exact},
+          {"isa", name_of(detect_instruction_set())}};
+}
+
+}  // namespace ringlet::app
