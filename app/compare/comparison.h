@@ -48,7 +48,7 @@ Tally tally_of(const Comparison& comparison);
 /// The pairs that count and are worse by more than `limit` (ratio.h), by their indices.
 std::vector<std::size_t> beyond(const Comparison& comparison, double limit);
 
-/// "ring 4K", or "forward (ms)".
+/// "ring 4K", "forward (ms)", or "samples/s of 2 replicas".
 std::string name_of(const Row& row);
 /// "1.121 to 1.290"
 std::string interval_words(const Figure& ratio);

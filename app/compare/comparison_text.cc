@@ -187,7 +187,8 @@ nlohmann::json only_json(const std::vector<Row>& rows) {
 }  // namespace
 
 std::string name_of(const Row& row) {
-  return row.name + (row.bytes > 0 ? " " + bench::size_text(row.bytes) : "");
+  return row.name + (row.bytes > 0 ? " " + bench::size_text(row.bytes) : "") +
+         (row.of.empty() ? "" : " " + row.of);
 }
 
 std::string interval_words(const Figure& ratio) {

@@ -64,15 +64,17 @@ std::vector<Row> parts_in(const json& row, const Row& like) {
   const json &parts = object_in(row, "phase_seconds"), &rounds = list_in(row, "rounds");
   for (const bench::ScalingPart& part : bench::kScalingParts) {
     const double seconds = number_in(parts, part.key);
-    if (seconds == 0) continue;
+    const bool is_part = part.seconds != &bench::ScalingParts::between;  // next to nothing
+    if (!is_part || seconds == 0) continue;
     std::vector<double> values;
     for (const json& round : rounds) {
       values.push_back(number_in(object_in(round, "phase_seconds"), part.key));
     }
     rows.push_back({.group = like.group,
-                    .name = fmt::format("{} (ms)", part.name),
+                    .name = fmt::format("{} (ms)", part.key),
                     .figure = figure_of(1e3 * seconds, values),
-                    .why_not = like.why_not});
+                    .why_not = like.why_not,
+                    .of = like.of});
   }
   return rows;
 }
@@ -90,6 +92,7 @@ void add_replicas(Side& side, Line& line, const json& row, std::set<int>& seen) 
            .name = "samples/s",
            .is_rate = true,
            .figure = rate_in(row)};
+  rate.of = "of " + rate.group;
   if (!counts) {
     const std::string why = word_in(row, "why_not");
     rate.why_not = why.empty() ? "the benchmark says so" : why;

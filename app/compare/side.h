@@ -30,6 +30,7 @@ struct Row {
   bool is_rate = false;    ///< a second, not a time
   Figure figure{};
   std::string why_not{};  ///< it decides nothing, because of this; empty: it counts
+  std::string of{};       ///< "of 2 replicas", where the name alone does not say; may be empty
 };
 
 /// What a side was measured on, with or by: sides of which one says something else are unlike.

@@ -221,7 +221,7 @@ TEST_F(Compare, LetsATrainingThatDoesNotCountDecideNothing) {
 json scaling(double two) {
   const auto row = [](int replicas, double speed) {
     const json parts{{"compute", 0.01}, {"sums", 0.001}, {"waiting", 0},
-                     {"update", 0.001}, {"data", 0},     {"between", 0}};
+                     {"update", 0.001}, {"data", 0},     {"between", 1e-5}};
     json one{
         {"replicas", replicas},
         {"counts", true},
@@ -250,7 +250,7 @@ TEST_F(Compare, ReadsNumbersOfReplicas) {
   EXPECT_TRUE(side.rows[4].is_rate);
   EXPECT_DOUBLE_EQ(side.rows[4].figure.value, 180);
   EXPECT_DOUBLE_EQ(side.rows[4].figure.low, 180 * 0.99);
-  EXPECT_EQ(side.rows[5].name, "forward+backward (ms)");
+  EXPECT_EQ(side.rows[5].name, "compute (ms)");
   EXPECT_DOUBLE_EQ(side.rows[5].figure.value, 10);
   EXPECT_EQ(side.rows[0].why_not, "");
   EXPECT_EQ(side.rows[7].why_not, "busy");
@@ -268,6 +268,9 @@ TEST_F(Compare, ComparesNumbersOfReplicasByThem) {
   EXPECT_NEAR(comparison.pairs[*tally.worst].ratio.value, 1.2, 1e-12);
   ASSERT_EQ(comparison.unlike.size(), 1u);
   EXPECT_EQ(comparison.unlike[0].of, "replicas");
+  EXPECT_TRUE(answer_of(comparison)
+                  .starts_with("1 of 8 rows is worse, most of all samples/s of 2 replicas by 1.2"))
+      << answer_of(comparison);
   EXPECT_NE(comparison_page(comparison).find("id=\"rate\""), std::string::npos);
 }
 
