@@ -53,7 +53,8 @@ void add_replica_counts(CLI::App& app, RawFlags& flags, std::vector<int>& counts
            flags.given.insert("replicas");
          },
          "copies of the model, each on its own thread; several numbers are measured in turns, and "
-         "compared [1]")
+         "compared")
+      ->default_str("1")
       ->delimiter(',')
       ->check(whole_number(1, comm::LocalGroup::kMostRanks))
       ->type_name("N,N,...")
