@@ -11,9 +11,11 @@
 
 #include "app/cli/signals.h"
 #include "base/files/json_text.h"
+#include "base/one_line.h"
 #include "comm/shared_text.h"
 #include "data/open_dataset.h"
 #include "data/picture_sides.h"
+#include "data/picture_spec.h"
 #include "train/files/load_model.h"
 #include "train/files/published_weights.h"
 #include "train/recipe/picture_fit.h"
@@ -49,15 +51,25 @@ std::string in_words(const data::PictureSides& sides) {
                            sides.smallest, sides.largest, sides.median);
 }
 
+/// What size and model follow from: the weights that a run begins with, else the pictures.
+std::string reason_of(const std::filesystem::path& init, bool known, const Fit& fit,
+                      const data::PictureSides& sides) {
+  if (known) return "as the weights in " + on_one_line(init.string()) + " have it";
+  if (!init.empty() && fit.image_size == data::kUsualImageSize) {
+    return "which weights of ImageNet have seen; " + in_words(sides);
+  }
+  return in_words(sides);
+}
+
 /// "resnet20 (--model) on 32 x 32 pixels (--image-size): ..."
-void tell(const RawFlags& flags, const data::PictureSides& sides, Fit& fit) {
+void tell(const RawFlags& flags, const std::string& reason, Fit& fit) {
   if (fit.model.empty() && fit.image_size == 0) return;
   const std::int64_t size =
       fit.image_size > 0 ? fit.image_size : given_or<std::int64_t>(flags, "image_size", 0);
   fit.told =
       fmt::format("{}{} on {} x {} pixels{}: {}", fit.model.empty() ? flags.model : fit.model,
                   fit.model.empty() ? "" : " (--model)", size, size,
-                  fit.image_size > 0 ? " (--image-size)" : "", in_words(sides));
+                  fit.image_size > 0 ? " (--image-size)" : "", reason);
 }
 
 Fit fit_of(const RawFlags& flags) {
@@ -93,7 +105,7 @@ Fit fit_of(const RawFlags& flags) {
                     ? init.string()
                     : train::model_for(static_cast<int>(given > 0 ? given : fit.image_size));
   }
-  tell(flags, sides, fit);
+  tell(flags, reason_of(init, known, fit, sides), fit);
   return fit;
 }
 

@@ -107,12 +107,30 @@ void find_named_weights(fs::path& init) {
   init = found;
 }
 
-/// What stands before the names of the weights that it begins with.
-void print_passed_over(const train::RunSetup& setup) {
-  const auto model = train::make_model(setup.options.recipe.model, setup.replica.input);
-  const std::string passed = train::passed_over_in(train::model_file_of(setup.options.files.init),
-                                                   nn::register_model(*model));
+/// Throws FileError for weights that say of which other model they are, and do not fit this one.
+void require_model(const fs::path& file, const std::string& model,
+                   const train::TakenWeights& taken) {
+  const std::optional<train::ModelInfo> info = train::read_model_info(file);
+  if (taken.fits() || !info || info->model == model) return;
+  throw FileError(fmt::format(
+      "{} holds weights of {}, and this run trains {}; take --model {}, or weights of {}",
+      file.string(), info->model, model, info->model, model));
+}
+
+/// What the run takes of the weights that it begins with.
+void print_init(const RawFlags& flags, const train::RunSetup& setup) {
+  const train::TrainOptions& options = setup.options;
+  const auto model = train::make_model(options.recipe.model, setup.replica.input);
+  const nn::Registry registry = nn::register_model(*model);
+  const fs::path file = train::model_file_of(options.files.init);
+  const train::TakenWeights taken = train::taken_from(file, registry);
+  require_model(file, options.recipe.model, taken);
+  if (!taken.fits()) return;  // whoever loads them says what is wrong
+  fmt::print("init      {}\n", on_one_line(in_words(taken, file)));
+  const std::string passed = train::passed_over_in(file, registry);
   if (!passed.empty()) fmt::print("init      {}\n", on_one_line(passed));
+  if (options.files.fine_tune || flags.recipe.contains("lr")) return;
+  fmt::print("init      with the rate of a start from nothing; --fine-tune takes a tenth of it\n");
 }
 
 /// Notes how long the first step took to come, and where things were saved.
@@ -219,6 +237,7 @@ train::TrainOptions options_of(const RawFlags& flags, const std::optional<Former
 
 FlagValues values_of_run(const train::TrainOptions& options) {
   FlagValues values = values_of(options);
+  values["replace-head"] = options.files.replace_head ? "true" : "false";  // --fine-tune means it
   // A new run's folder is a setting only where it was given.
   if (!options.files.resume.empty()) values["out"] = options.files.out.string();
   return values;
@@ -230,7 +249,7 @@ FlagValues values_of_run(const RawFlags& flags) {
 }
 
 /// A flag's value in the configuration of the run in `folder`, which says what its state does not:
-/// the weights that it was started from. Empty where it has none, or nothing can be read there.
+/// the weights that it was started from, and how. Empty where it has none, or nothing can be read there.
 std::string configured(const fs::path& folder, const std::string& key) {
   std::error_code error;
   if (!fs::is_regular_file(folder / kConfigFile, error)) return {};  // a pipe would be waited for
@@ -276,7 +295,9 @@ std::optional<FormerRun> find_former_run(const train::Files& files, double comm_
 void write_config(const CLI::App& command, const train::TrainOptions& options) {
   FlagValues values = values_of_run(options);
   if (const fs::path& run = options.files.resume; !run.empty()) {
-    if (const std::string init = configured(run, "init"); !init.empty()) values["init"] = init;
+    for (const char* key : {"init", "fine-tune", "replace-head"}) {
+      if (const std::string begun = configured(run, key); !begun.empty()) values[key] = begun;
+    }
     if (configured(run, "out").empty()) values.erase("out");
   }
   write_file_atomically(options.files.out / kConfigFile, effective_config(command, values));
@@ -386,7 +407,7 @@ int run_training(const RawFlags& flags, const CLI::App& command, comm::Group& gr
     train::require_room(setup.options, group.size(), setup.replica.input.outputs, memory);
   });
   if (speaks && former) warn_of_other_tests(former->weights, *data.test);
-  if (speaks && !former && !files.init.empty()) print_passed_over(setup);
+  if (speaks && !former && !files.init.empty()) print_init(flags, setup);
   setup.stop_requested = is_to_stop;
 
   const std::optional<train::RunFiles> written =

@@ -157,7 +157,38 @@ TEST_F(PicturesOfAUser, BeginWithAModelOfItsSize) {
   const Outcome begun = ringlet({"train", "--data", photos(), "--init", out(), "--batch-size", "8",
                                  "--max-steps", "1", "--no-out"});
   EXPECT_EQ(begun.code, 0) << begun.err;
-  EXPECT_TRUE(holds(begun.out, {"chosen    mlp (--model) on 12 x 12 pixels (--image-size)"}));
+  EXPECT_TRUE(holds(begun.out, {"chosen    mlp (--model) on 12 x 12 pixels (--image-size): as the "
+                                "weights in " +
+                                out() + " have it\n"}));
+}
+
+TEST_F(PicturesOfAUser, BeginWithWeightsOfWhichTheRunSaysWhatItTakes) {
+  ASSERT_EQ(ringlet(train({"--out", out()})).code, 0);
+  const std::string file = out() + "/model.safetensors";
+  const Arguments begin{"--init", out(), "--no-out"};
+  const Outcome same = ringlet(train(begin));
+  EXPECT_TRUE(holds(same.out, {"init      " + file +
+                                   ": all 6 tensors of the model, the last "
+                                   "layer, fc3, with its 3 outputs too\n",
+                               "--fine-tune takes a tenth"}));
+  EXPECT_EQ(ringlet(train(begin + Arguments{"--lr", "0.1"})).out.find("--fine-tune"),
+            std::string::npos);
+  // A class more.
+  fs::copy(photos() + "/red", photos() + "/yellow");
+  const Outcome other = ringlet(train(begin + Arguments{"--fine-tune", "--image-size", "12"}));
+  EXPECT_EQ(other.code, 0) << other.err;
+  EXPECT_TRUE(holds(other.out, {"init      " + file +
+                                ": 4 of the model's 6 tensors; the last layer, "
+                                "fc3, starts anew, since it has 3 outputs there and 4 here\n"}));
+  EXPECT_EQ(other.out.find("takes a tenth"), std::string::npos);
+  EXPECT_TRUE(fails_with(1, ringlet(train(begin)), {"--fine-tune or --replace-head"}));
+}
+
+TEST_F(PicturesOfAUser, BeginWithNoOtherModel) {
+  ASSERT_EQ(ringlet(train({"--out", out()})).code, 0);
+  EXPECT_TRUE(fails_with(
+      1, ringlet(train({"--init", out(), "--no-out", "--model", "resnet20"})),
+      {"holds weights of mlp, and this run trains resnet20; take --model mlp, or weights of resnet20"}));
 }
 
 }  // namespace

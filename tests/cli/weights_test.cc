@@ -268,7 +268,8 @@ TEST(FineTuning, SetsDefaultsAndWhatIsGivenWins) {
   const std::string usual = configured_with({"--init", weights(10), "--fine-tune"});
   EXPECT_TRUE(holds(
       usual, {"\nlr = 0.01\n", "\nhead-lr = 0.1\n", "\nepochs = 10\n", "\nschedule = \"cosine\"\n",
-              "\nwarmup-epochs = 1\n", "\nnormalize = \"data\"\n"}));
+              "\nwarmup-epochs = 1\n", "\nnormalize = \"data\"\n", "\nreplace-head = true\n"}));
+  EXPECT_TRUE(holds(configured_with({"--init", weights(10)}), {"\nreplace-head = false\n"}));
   const std::string of_imagenet = configured_with({"--init", weights(1000), "--fine-tune"});
   EXPECT_TRUE(holds(of_imagenet, {"\nnormalize = \"imagenet\"\n"}));
   const std::string given =

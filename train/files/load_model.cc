@@ -12,6 +12,7 @@
 #include <span>
 #include <string_view>
 #include <system_error>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "base/one_line.h"
@@ -220,10 +221,11 @@ class ModelReader {
 
   [[noreturn]] void throw_other_head(const std::string& head) const {
     const nn::Parameter& last = *last_of_model();
-    throw FileError(file_.path().string() + ": its last layer, " + head.substr(0, head.size() - 1) +
-                    ", is for " + std::to_string(find(last.name)->spec.shape[0]) +
-                    " classes, and the data has " + std::to_string(last.shape[0]) +
-                    "; to train, --replace-head takes all else and lets it start anew");
+    throw FileError(
+        file_.path().string() + ": its last layer, " + head.substr(0, head.size() - 1) +
+        ", is for " + std::to_string(find(last.name)->spec.shape[0]) +
+        " classes, and the data has " + std::to_string(last.shape[0]) +
+        "; to train, --fine-tune or --replace-head takes all else and lets it start anew");
   }
 
   /// What a model gives that learns by centres is an embedding, and no class.
@@ -325,6 +327,54 @@ std::string passed_over_in(const fs::path& file, const nn::Registry& registry) {
                                            : std::string(under.empty() ? "its" : ", their") +
                                                  " names begin with '" + prefix + "'";
   return file.string() + ": " + lie + begin + ", which is passed over";
+}
+
+bool TakenWeights::fits() const {
+  const bool anew = last_in_file && *last_in_file != last_here;
+  constexpr std::int64_t kMostOfALayer = 2;  // weight and bias
+  return tensors == wanted || (anew && wanted - tensors <= kMostOfALayer);
+}
+
+TakenWeights taken_from(const fs::path& file, const nn::Registry& registry) {
+  const SafetensorsStream stream(file);
+  const std::string prefix = prefix_in(names_of(stream), registry);
+  std::unordered_map<std::string_view, const std::vector<std::int64_t>*> shapes;
+  for (const StoredTensor& tensor : stream.header().tensors) {
+    shapes[tensor.spec.name] = &tensor.spec.shape;
+  }
+  TakenWeights taken;
+  const auto look = [&](const std::string& name, const Shape& shape) {
+    const auto found = shapes.find(prefix + name);
+    ++taken.wanted;
+    taken.tensors += found != shapes.end() && *found->second == extents_of(shape) ? 1 : 0;
+  };
+  const nn::Parameter* last = nullptr;
+  for (const auto* p : registry.parameters) {
+    if (p->of_loss) continue;
+    look(p->name, p->shape);
+    last = p;
+  }
+  for (const auto* b : registry.buffers) look(b->name, b->shape);
+  if (last == nullptr) return taken;
+  taken.last = last->name.substr(0, last->name.rfind('.'));
+  taken.last_here = last->shape[0];
+  const auto found = shapes.find(prefix + last->name);
+  if (found != shapes.end() && !found->second->empty()) {
+    taken.last_in_file = found->second->front();
+  }
+  return taken;
+}
+
+std::string in_words(const TakenWeights& taken, const fs::path& file) {
+  if (taken.last_in_file && *taken.last_in_file != taken.last_here) {
+    return fmt::format(
+        "{}: {} of the model's {} tensors; the last layer, {}, starts anew, since it has {} "
+        "outputs there and {} here",
+        file.string(), taken.tensors, taken.wanted, taken.last, *taken.last_in_file,
+        taken.last_here);
+  }
+  return fmt::format("{}: all {} tensors of the model, the last layer, {}, with its {} outputs too",
+                     file.string(), taken.wanted, taken.last, taken.last_here);
 }
 
 std::vector<float> floats_of(const SafetensorsFile& file, const std::string& name,

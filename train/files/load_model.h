@@ -55,6 +55,22 @@ std::optional<std::int64_t> classes_in(const std::filesystem::path& file,
 /// over"; empty where nothing is. Throws FileError.
 std::string passed_over_in(const std::filesystem::path& file, const nn::Registry& registry);
 
+/// What a model takes of a file, by the file's header alone.
+struct TakenWeights {
+  std::int64_t tensors = 0;                    ///< those of the model's that the file has alike
+  std::int64_t wanted = 0;                     ///< those that the model has, counters left out
+  std::string last{};                          ///< the model's last layer: "fc"
+  std::optional<std::int64_t> last_in_file{};  ///< that layer's outputs there
+  std::int64_t last_here = 0;                  ///< and here
+  /// Whether nothing but the last layer differs, and that in the number of its outputs.
+  bool fits() const;
+};
+/// Throws FileError.
+TakenWeights taken_from(const std::filesystem::path& file, const nn::Registry& registry);
+
+/// "FILE: 120 of the model's 122 tensors; its last layer, fc, starts anew, ..."
+std::string in_words(const TakenWeights& taken, const std::filesystem::path& file);
+
 /// What stands in the file before the names of a model with these parameters: "module.".
 std::string prefix_of(const SafetensorsFile& file, const nn::Registry& registry);
 

@@ -141,6 +141,12 @@ void SafetensorsFile::match(std::span<const TensorSpec> expected, bool allow_sur
     problems.push_back("surplus " + surplus);
   }
   if (problems.empty()) return;
+  constexpr std::size_t kMostNamed = 6;  // of a model's hundreds
+  if (problems.size() > kMostNamed) {
+    const std::size_t more = problems.size() - kMostNamed;
+    problems.resize(kMostNamed);
+    problems.push_back(fmt::format("and {} more", more));
+  }
   throw FileError(fmt::format("{} does not fit: {}; name weights of the same model", path_.string(),
                               on_one_line(fmt::format("{}", fmt::join(problems, "; ")))));
 }

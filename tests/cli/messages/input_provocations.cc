@@ -319,6 +319,10 @@ std::vector<Provocation> provocations_by_inputs() {
       weights("short"),
       {1,
        [](const Stage& stage) {
+         return quick({"--init", stage.run(), "--model", "lenet"});
+       }},
+      {1,
+       [](const Stage& stage) {
          return quick({"--init", stage.run() + "/state/optimizer.safetensors"});
        }},
       weights("\x80\x02pickled"),
