@@ -83,7 +83,7 @@ Fit fit_of(const RawFlags& flags) {
   if (!flags.recipe.contains("split") && data::is_split(data)) fit.split = data::kUsualSplit;
   const std::int64_t given = given_or<std::int64_t>(flags, "image_size", 0);
   const std::filesystem::path& init = flags.options.files.init;
-  if (init.empty()) {
+  if (init.empty() || flags.options.files.fine_tune) {
     const double share = data::is_split(data) ? given_or(flags, "split", data::kUsualSplit) : 0;
     const auto all = static_cast<double>(data::pictures_to_train_on(data));
     fit.pictures = std::llround(all * (1 - share));
@@ -109,9 +109,10 @@ Fit fit_of(const RawFlags& flags) {
   return fit;
 }
 
-/// "--epochs 50 --augment crop-flip: for 800 pictures". How many a split leaves exactly is known
+/// "--epochs 50 --augment crop-flip: for 800 pictures", or "to fine-tune on 800 pictures". How many a split leaves exactly is known
 /// when all have been compared.
-std::string in_words(const train::GivenOptions& usual, const Fit& fit, bool is_split) {
+std::string in_words(const train::GivenOptions& usual, const Fit& fit, bool is_split,
+                     const char* what_for) {
   std::string words;
   for (const char* key : {"epochs", "batch_size", "lr", "augment", "label_smoothing"}) {
     const auto found = usual.find(key);
@@ -121,7 +122,7 @@ std::string in_words(const train::GivenOptions& usual, const Fit& fit, bool is_s
         fmt::format("{}{} {}", words.empty() ? "" : " ",
                     train::recipe_options().at(key).flag_name(), std::visit(text, found->second));
   }
-  return fmt::format("{}: for {}{} pictures", words, is_split ? "about " : "",
+  return fmt::format("{}: {} {}{} pictures", words, what_for, is_split ? "about " : "",
                      train::with_commas(fit.pictures));
 }
 
@@ -132,8 +133,14 @@ FittedFlags with(const RawFlags& flags, const Fit& fit) {
   if (fit.split > 0) recipe["split"] = fit.split;
   if (fit.image_size > 0) recipe["image_size"] = fit.image_size;
   if (!fit.model.empty()) recipe["model"] = fitted.flags.model = fit.model;
-  train::GivenOptions usual = train::usual_for_pictures(fitted.flags.model, recipe, fit.pictures);
-  if (!usual.empty()) fitted.told.push_back(in_words(usual, fit, recipe.contains("split")));
+  const bool tunes = flags.options.files.fine_tune;
+  train::GivenOptions usual =
+      tunes ? train::usual_for_fine_tuning(recipe, fit.pictures)
+            : train::usual_for_pictures(fitted.flags.model, recipe, fit.pictures);
+  if (!usual.empty()) {
+    fitted.told.push_back(
+        in_words(usual, fit, recipe.contains("split"), tunes ? "to fine-tune on" : "for"));
+  }
   recipe.merge(usual);
   return fitted;
 }

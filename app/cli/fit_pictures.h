@@ -22,6 +22,8 @@ struct FittedFlags {
 ///   --model       by that size
 ///   --epochs, --batch-size, --lr, --augment, --label-smoothing
 ///                 by the number of pictures to train on, without --init
+///   --epochs, --batch-size
+///                 by the same number, with --init and --fine-tune
 ///
 /// Under --verify, and with other data, nothing is. Throws DataError and Stopped.
 FittedFlags fit_to_pictures(const RawFlags& flags);

@@ -165,6 +165,7 @@ class Notes : public train::RunListener {
     train::Learnt learnt = learnt_;
     learnt.classes = setup.data.train->target_values();
     learnt.photographs = setup.data.train->photographs();
+    learnt.steps = setup.last_step;
     const std::string advice = train::advice_on(learnt, recipe);
     if (!advice.empty()) fmt::print("\nadvice    {}\n", advice);
   }

@@ -184,6 +184,16 @@ TEST_F(PicturesOfAUser, BeginWithWeightsOfWhichTheRunSaysWhatItTakes) {
   EXPECT_TRUE(fails_with(1, ringlet(train(begin)), {"--fine-tune or --replace-head"}));
 }
 
+TEST_F(PicturesOfAUser, AreFineTunedInSmallSteps) {
+  ASSERT_EQ(ringlet(train({"--out", out()})).code, 0);
+  const Arguments tune{"train",       "--data",   photos(),      "--init", out(),
+                       "--fine-tune", "--no-out", "--max-steps", "1"};
+  EXPECT_TRUE(holds(ringlet(tune).out,
+                    {"chosen    --epochs 50 --batch-size 8: to fine-tune on about 24 pictures\n"}));
+  EXPECT_EQ(ringlet(tune + Arguments{"--epochs", "1", "--lr", "0.01"}).out.find("chosen    --"),
+            std::string::npos);
+}
+
 TEST_F(PicturesOfAUser, BeginWithNoOtherModel) {
   ASSERT_EQ(ringlet(train({"--out", out()})).code, 0);
   EXPECT_TRUE(fails_with(

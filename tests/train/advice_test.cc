@@ -18,7 +18,7 @@ Recipe recipe_of(int epochs, data::Augment augment = data::Augment::none) {
 }
 
 Learnt learnt(double train_loss, double test_loss, double accuracy = 0.5) {
-  return {train_loss, test_loss, accuracy, 10, true};
+  return {train_loss, test_loss, accuracy, 10, true, 1000};
 }
 
 TEST(Advice, TellsWhoLearnsByHeartWhatVariesMore) {
@@ -46,6 +46,41 @@ TEST(Advice, TellsWhoGuesses) {
   EXPECT_EQ(advice_on(learnt(2.303, 2.303, 0.1), recipe_of(5)),
             "training loss 2.30, test 2.30: that is guessing among 10 classes; another --lr, 0.02 "
             "say, or more --epochs");
+}
+
+TEST(Advice, SaysNothingOfTheRateAfterFewSteps) {
+  Learnt few = learnt(2.303, 2.303, 0.1);
+  few.steps = 199;
+  EXPECT_EQ(advice_on(few, recipe_of(5)),
+            "training loss 2.30, test 2.30: 199 steps are too few to learn from; more --epochs, or "
+            "a smaller --batch-size");
+  few.steps = 200;
+  EXPECT_NE(advice_on(few, recipe_of(5)).find("that is guessing"), std::string::npos);
+}
+
+TEST(Advice, TellsWhoDiverges) {
+  EXPECT_EQ(advice_on(learnt(9.1, 4.0, 0.1), recipe_of(5)),
+            "training loss 9.10, test 4.00: it diverges: guessing among 10 classes has 2.30; a "
+            "lower --lr, 0.02 say");
+  EXPECT_NE(advice_on(learnt(3.4, 3.4, 0.1), recipe_of(5)).find("that is guessing"),
+            std::string::npos);
+  Learnt few = learnt(9.1, 4.0, 0.1);
+  few.steps = 3;
+  EXPECT_NE(advice_on(few, recipe_of(5)).find("a lower --lr"), std::string::npos);
+}
+
+TEST(Advice, NamesTheRateOfWhatIsLearnt) {
+  Recipe head = recipe_of(5);
+  head.head_lr = 0.5F;
+  EXPECT_NE(advice_on(learnt(2.303, 2.303), head).find("another --lr, 0.02 say"),
+            std::string::npos);
+  head.freeze = "all-but-head";
+  EXPECT_NE(advice_on(learnt(2.303, 2.303), head).find("another --head-lr, 0.05 say"),
+            std::string::npos);
+  EXPECT_NE(advice_on(learnt(9.1, 4.0), head).find("a lower --head-lr, 0.05 say"),
+            std::string::npos);
+  EXPECT_NE(advice_on(learnt(1.10, 1.04, 0.68), head).find("--epochs 10, or less under --freeze"),
+            std::string::npos);
 }
 
 TEST(Advice, TellsWhoCouldLearnMore) {

@@ -92,6 +92,25 @@ TEST(PictureRecipe, IsForClassifiersOfPhotographs) {
   EXPECT_EQ(usual_for_pictures("resnet18", {}, 0), GivenOptions()) << "of other data";
 }
 
+TEST(FineTuningRecipe, HasEnoughStepsOnFewPictures) {
+  const auto usual = [](std::int64_t pictures, const GivenOptions& given = {}) {
+    const GivenOptions all = usual_for_fine_tuning(given, pictures);
+    std::string text;
+    for (const auto& [key, value] : all) text += key + " " + text_of(value) + " ";
+    return text;
+  };
+  EXPECT_EQ(usual(39), "batch_size 8 epochs 50 ");
+  EXPECT_EQ(usual(100), "batch_size 8 epochs 17 ");
+  EXPECT_EQ(usual(200), "batch_size 10 ") << "20 steps an epoch";
+  EXPECT_EQ(usual(9'999), "batch_size 32 ");
+  EXPECT_EQ(usual(10'000), "");
+  EXPECT_EQ(usual(0), "") << "of other data";
+  EXPECT_EQ(usual(39, {{"batch_size", std::int64_t{39}}}), "epochs 50 ");
+  EXPECT_EQ(usual(39, {{"batch_size", std::int64_t{64}}, {"epochs", std::int64_t{3}}}), "");
+  EXPECT_EQ(usual(39, {{"lr", 0.1}}), "") << "a step and its rate belong together";
+  EXPECT_EQ(usual(39, {{"loss", std::string("arcface")}}), "");
+}
+
 // Each is a row of the recipe that takes the value.
 TEST(PictureRecipe, IsOneThatARunTakes) {
   Recipe recipe = default_recipe("resnet20");

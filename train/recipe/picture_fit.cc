@@ -14,8 +14,10 @@ namespace {
 
 constexpr int kSmall = 64, kLeast = 8;  // pixels of a side
 constexpr int kUsual = 128;
-constexpr int kLarge = 256;           // from which 224 show more
-constexpr std::int64_t kMany = 5000;  // pictures, from which that is learnt
+constexpr int kLarge = 256;            // from which 224 show more
+constexpr std::int64_t kMany = 5000;   // pictures, from which that is learnt
+constexpr std::int64_t kFew = 10'000;  // pictures, below which steps are small
+constexpr std::int64_t kStep = 32;     // pictures of such a step
 
 /// Fewer pictures are seen more often, and yet in fewer steps.
 std::int64_t epochs_for(std::int64_t pictures) {
@@ -29,6 +31,11 @@ bool learns_photographs(std::string_view model) {
   constexpr std::array<std::string_view, 5> kThese{"resnet18", "resnet34", "resnet50",
                                                    "resnet18-cifar", "resnet20"};
   return std::find(kThese.begin(), kThese.end(), model) != kThese.end();
+}
+
+bool has_margin(const GivenOptions& given) {
+  const auto loss = given.find("loss");
+  return loss != given.end() && loss->second != OptionValue(std::string("softmax"));
 }
 
 bool are_given(const GivenOptions& given, std::initializer_list<const char*> keys) {
@@ -50,11 +57,7 @@ PictureFit fit_to_pictures(int median, std::int64_t pictures) {
 
 GivenOptions usual_for_pictures(const std::string& model, const GivenOptions& given,
                                 std::int64_t pictures) {
-  constexpr std::int64_t kFew = 10'000, kStep = 32;
-  const auto loss = given.find("loss");
-  const bool has_margin =
-      loss != given.end() && loss->second != OptionValue(std::string("softmax"));
-  if (pictures == 0 || has_margin || !learns_photographs(model)) return {};
+  if (pictures == 0 || has_margin(given) || !learns_photographs(model)) return {};
   GivenOptions usual;
   const auto choose = [&](const char* key, const OptionValue& value) {
     if (!given.contains(key)) usual[key] = value;
@@ -66,6 +69,25 @@ GivenOptions usual_for_pictures(const std::string& model, const GivenOptions& gi
   }
   choose("augment", std::string("crop-flip"));
   choose("label_smoothing", 0.1);
+  return usual;
+}
+
+GivenOptions usual_for_fine_tuning(const GivenOptions& given, std::int64_t pictures) {
+  constexpr std::int64_t kSteps = 20, kLeastStep = 8, kEpochs = 10, kMostEpochs = 50;
+  constexpr std::int64_t kStepsInAll = 200;
+  if (pictures == 0 || pictures >= kFew || has_margin(given)) return {};
+  GivenOptions usual;
+  std::int64_t step = std::clamp(pictures / kSteps, kLeastStep, kStep);
+  if (const auto own = given.find("batch_size"); own != given.end()) {
+    step = std::get<std::int64_t>(own->second);
+  } else if (are_given(given, {"lr", "optimizer", "schedule"})) {
+    return {};
+  } else {
+    usual["batch_size"] = step;
+  }
+  const std::int64_t steps = std::max<std::int64_t>(1, pictures / std::max<std::int64_t>(1, step));
+  const std::int64_t epochs = std::clamp((kStepsInAll + steps - 1) / steps, kEpochs, kMostEpochs);
+  if (!given.contains("epochs") && epochs > kEpochs) usual["epochs"] = epochs;
   return usual;
 }
 

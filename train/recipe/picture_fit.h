@@ -39,6 +39,15 @@ std::string model_for(int image_size);
 GivenOptions usual_for_pictures(const std::string& model, const GivenOptions& given,
                                 std::int64_t pictures);
 
+/// The same for a model that begins with weights of other data (--fine-tune), of any model. A run
+/// on few pictures has no use for steps that are as large as all of them:
+///
+///   pictures to train on   a step                  epochs
+///   N < 10,000             N / 20, from 8 to 32    10, or so many that they have 200 steps, 50 at
+///                                                  most
+///   others                 the model's own         10
+GivenOptions usual_for_fine_tuning(const GivenOptions& given, std::int64_t pictures);
+
 /// The size that suits weights which others have trained on ImageNet; small pictures stay so.
 int size_for_weights(int median);
 

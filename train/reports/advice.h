@@ -1,6 +1,9 @@
 // A sentence of advice at the end of a run: what its losses say about what to change.
 //
-//   the training loss is that of guessing          it has learnt nothing: another rate
+//   the training loss is far above that of         it diverges: a lower rate
+//   guessing
+//   the training loss is that of guessing          it has learnt nothing: another rate, or more
+//                                                  steps
 //   the training loss is far below the test loss   it learns by heart: more variation, more samples
 //   both are near, and many answers are wrong      it could learn more: more epochs
 //
@@ -21,6 +24,7 @@ struct Learnt {
   double test_accuracy = 0;  ///< from 0 to 1
   std::int64_t classes = 0;
   bool photographs = false;  ///< of a folder: --augment is for these
+  std::int64_t steps = 0;    ///< of the whole run
 };
 
 /// Empty: there is nothing to say, or a number is not finite.

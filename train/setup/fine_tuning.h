@@ -2,7 +2,7 @@
 //
 //   lr              a tenth of the model's own (with AdamW: of AdamW's)
 //   head_lr         ten times lr
-//   epochs          10
+//   epochs          10; more for few pictures (recipe/picture_fit.h), which get smaller batches
 //   schedule        cosine, with a warm-up of a tenth of the epochs, one at most
 //   normalize_by    imagenet, where the weights' last layer is for ImageNet's thousand classes
 //
