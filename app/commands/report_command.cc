@@ -42,6 +42,13 @@ std::string default_config(const CLI::App& app, const std::string& model) {
 /// Serves the page, or writes it, until somebody asks to stop: that is the usual end.
 int follow(const Flags& flags, const CLI::App& command) {
   const bool to_file = command.get_option("--out")->count() > 0;
+  if (const auto silent = report::silent_run(flags.report.runs)) {
+    fmt::print("waiting for {}: it has no metrics.jsonl with a line yet (Ctrl-C ends this)\n",
+               on_one_line(silent->string()));
+    std::fflush(stdout);
+    report::await_runs(flags.report.runs, stop_noted);
+    if (stop_noted()) return 0;
+  }
   const auto say = [&](const std::string& where) {
     fmt::print("following {}: {} (Ctrl-C ends this)\n",
                flags.report.runs.size() == 1 ? on_one_line(flags.report.runs.front().string())

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <fstream>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -42,11 +43,30 @@ void sleep(double seconds, const StopRequest& stop) {
   while (watch.seconds() < seconds && !(stop && stop())) std::this_thread::sleep_for(kNap);
 }
 
+bool has_a_line(const fs::path& file) {
+  std::ifstream text(file);
+  std::string line;
+  return std::getline(text, line) && !text.eof();
+}
+
+constexpr double kLook = 0.5;  // seconds between two looks at the files
+
 }  // namespace
+
+std::optional<fs::path> silent_run(const std::vector<fs::path>& runs) {
+  std::error_code error;
+  for (const fs::path& run : runs) {
+    if (fs::is_directory(run, error) && !has_a_line(run / "metrics.jsonl")) return run;
+  }
+  return {};
+}
+
+void await_runs(const std::vector<fs::path>& runs, const StopRequest& stop) {
+  while (silent_run(runs) && !(stop && stop())) sleep(kLook, stop);
+}
 
 void follow_runs(ReportOptions options, Renewal renewal,
                  const std::function<void(std::string page)>& show) {
-  constexpr double kLook = 0.5;     // seconds between two looks at the files
   constexpr double kShareOfUs = 9;  // times as long as a page takes, nothing is done behind it
   options.renewal = renewal;
   const StopRequest& stop = options.stop_requested;

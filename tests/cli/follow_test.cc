@@ -105,6 +105,23 @@ TEST_F(Follow, OutlastsFilesThatCannotBeRead) {
   EXPECT_EQ(program.wait().code, 0);
 }
 
+TEST_F(Follow, WaitsForARunThatIsJustStarting) {
+  const fs::path young = folder_ / "young";
+  fs::create_directory(young);
+  Program program({"report", young.string(), "--follow"}, {});
+  ASSERT_TRUE(program.wait_for("waiting for " + young.string() + ": it has no metrics.jsonl"));
+  write_file(young / "metrics.jsonl", whole_.substr(0, 20));
+  std::this_thread::sleep_for(std::chrono::milliseconds(1000));
+  write_file(young / "metrics.jsonl", whole_);
+  ASSERT_TRUE(program.wait_for("http://127.0.0.1:"));
+  program.send(SIGINT);
+  EXPECT_EQ(program.wait().code, 0);
+  Program given_up({"report", young.string() + "/..", "--follow"}, {});
+  ASSERT_TRUE(given_up.wait_for("waiting for "));
+  given_up.send(SIGINT);
+  EXPECT_EQ(given_up.wait().code, 0);
+}
+
 TEST_F(Follow, RefusesWhatDoesNotGoTogether) {
   EXPECT_TRUE(fails_with(2, ringlet({"report", run(), "--port", "0"}), {"--port", "--follow"}));
   EXPECT_TRUE(fails_with(2, ringlet({"report", run(), "--follow", "--port", "99999"}), {"--port"}));
