@@ -133,6 +133,14 @@ void print_init(const RawFlags& flags, const train::RunSetup& setup) {
   fmt::print("init      with the rate of a start from nothing; --fine-tune takes a tenth of it\n");
 }
 
+/// What is frozen is worth keeping where it has been learnt.
+void warn_of_frozen_chance(const train::TrainOptions& options) {
+  if (options.recipe.freeze != "all-but-head" || !options.files.init.empty()) return;
+  print_warning(
+      "--freeze all-but-head without --init leaves all but the last layer as it was drawn at "
+      "random; --init FILE gives it weights that are worth keeping");
+}
+
 /// Notes how long the first step took to come, and where things were saved.
 class Notes : public train::RunListener {
  public:
@@ -396,6 +404,7 @@ int run_training(const RawFlags& flags, const CLI::App& command, comm::Group& gr
   }
   const data::Splits data = open_data(flags, options);
   if (!former) fit_micro_batches(flags, options, data.train->size());
+  if (speaks && !former) warn_of_frozen_chance(options);
   if (speaks) print_notes(data);
   if (speaks) print_if_possible([&] { print_fit(fitted); });
   for (const auto& half : {data.train, data.test}) half->look_at_samples();

@@ -255,6 +255,17 @@ std::string configured_with(const Arguments& more) {
   return "\n" + outcome.out;
 }
 
+TEST(FineTuning, WarnsWhereWhatIsFrozenWasNeverLearnt) {
+  const TemporaryDirectory folder;
+  const Arguments frozen{"--freeze", "all-but-head", "--max-steps", "1"};
+  const Outcome begun = ringlet(quick_train(frozen + Arguments{"--out", folder / "run"}));
+  EXPECT_EQ(begun.code, 0);
+  EXPECT_TRUE(holds(begun.err, {"warning: --freeze all-but-head without --init"}));
+  EXPECT_TRUE(succeeds(ringlet({"train", "--resume", folder / "run", "--max-steps", "2"})));
+  EXPECT_TRUE(
+      succeeds(ringlet(quick_train(frozen + Arguments{"--init", folder / "run", "--no-out"}))));
+}
+
 TEST(FineTuning, SetsDefaultsAndWhatIsGivenWins) {
   const TemporaryDirectory folder;
   const auto weights = [&](std::int64_t classes) {
