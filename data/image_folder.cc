@@ -43,6 +43,7 @@ class PictureFolder final : public PictureDataset {
                      look_at_picture(path(i), bytes);
                    }));
   }
+  const std::vector<PictureFile>& files() const { return files_; }
 
  protected:
   PixelContent survey(std::uint64_t seed) const override {
@@ -116,8 +117,7 @@ void require_pictures(const fs::path& folder, const PictureList& list, bool allo
     throw DataError(folder.string() + ": there is no picture of " + list.classes[label] +
                     " that is read by its ending, but " + foreign + "; " + kForeignRemedy);
   }
-  throw DataError(folder.string() +
-                  ": there is no picture (.png, .jpg, .jpeg, .webp, .bmp, .pgm, .ppm) of " + empty +
+  throw DataError(folder.string() + ": there is no picture (" + kImageEndings + ") of " + empty +
                   "; add some or remove the folder, or allow it with --allow-empty-classes");
 }
 
@@ -277,6 +277,14 @@ Splits load_image_folder(const fs::path& directory, const ImageFolderOptions& op
                     parts.test.filename().string() + "; leave it out");
   }
   return load_parts(parts, options, std::move(splits));
+}
+
+std::vector<std::string> picture_names(const Dataset& set) {
+  const auto* folder = dynamic_cast<const PictureFolder*>(&set);
+  std::vector<std::string> names;
+  if (folder == nullptr) return names;
+  for (const PictureFile& file : folder->files()) names.push_back(file.path);
+  return names;
 }
 
 Splits load_identity_folder(const fs::path& directory, const ImageFolderOptions& options) {

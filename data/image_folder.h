@@ -16,6 +16,8 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include "data/dataset.h"
 #include "data/picture_parts.h"
@@ -45,6 +47,9 @@ bool splits_pictures(const std::filesystem::path& directory);
 /// one that cannot be split, what cannot be listed.
 Splits load_image_folder(const std::filesystem::path& directory,
                          const ImageFolderOptions& options = {});
+
+/// The files of such a set's samples, in their order, below the part's folder; of another set none.
+std::vector<std::string> picture_names(const Dataset& set);
 
 /// All of a folder of identities to train on, and some of that as the test, which a note says: for
 /// who measures on pairs of others. Throws DataError as above.

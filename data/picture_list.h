@@ -41,7 +41,11 @@ std::string stray_pictures(const std::filesystem::path& folder, const PictureLis
 /// "3 .gif in cat, 1 .heic in dog"; empty where there are none. `of_class`: of that class alone.
 std::string foreign_pictures(const PictureList& list, const std::string& of_class = "");
 
-/// What to do with them.
+/// The endings of what is read (has_image_name()), for messages.
+inline constexpr const char* kImageEndings =
+    ".png, .jpg, .jpeg, .jfif, .jpe, .webp, .bmp, .pgm, .ppm, .pnm";
+
+/// What to do with other pictures.
 inline constexpr const char* kForeignRemedy = "save them as PNG or JPEG";
 
 }  // namespace ringlet::data

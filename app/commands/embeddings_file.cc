@@ -5,6 +5,8 @@
 #include <bit>
 #include <string>
 
+#include "base/one_line.h"
+
 namespace ringlet::app {
 
 namespace {
@@ -26,6 +28,17 @@ std::string npy_header(std::int64_t rows, std::int64_t columns) {
 }
 
 }  // namespace
+
+std::filesystem::path names_file_of(const std::filesystem::path& embeddings) {
+  std::filesystem::path names = embeddings;
+  return names.extension() == ".npy" ? names.replace_extension(".txt") : names += ".txt";
+}
+
+void write_names(const std::filesystem::path& embeddings, const std::vector<std::string>& names) {
+  AtomicFile file(names_file_of(embeddings));
+  for (const std::string& name : names) file.write(on_one_line(name) + "\n");
+  file.commit();
+}
 
 EmbeddingsFile::EmbeddingsFile(const std::filesystem::path& out, std::int64_t rows,
                                std::int64_t columns)

@@ -32,14 +32,16 @@ struct PredictImages {
 /// no more than a pass is kept in memory. `assumed`: `info` is not from the file itself, which is
 /// then said. Of several images, those that cannot be
 /// read are named in warnings and left out, and a DataError is thrown at the end. `outputs` is
-/// asked for the images that are written. Returns the numbers of an image's answer. Throws
+/// asked for the images that are written. Where embeddings are, nothing is printed, and names_file_of()
+/// has the images that have a row. Returns the numbers of an image's answer. Throws
 /// FileError.
 std::int64_t predict_images(Device& device, const std::filesystem::path& model,
                             const train::ModelInfo& info, bool assumed,
                             const PredictImages& request, Outputs& outputs);
 
 /// Writes the embedding of each image of `dataset`, in its order: what the model answers, or where
-/// `how` says so its features. Returns their numbers. Throws FileError.
+/// `how` says so its features; of a folder of pictures names_file_of() has these. Returns their
+/// numbers. Throws FileError.
 std::int64_t write_embeddings(Device& device, const std::filesystem::path& model,
                               const train::ModelInfo& info,
                               const std::shared_ptr<const data::Dataset>& dataset,

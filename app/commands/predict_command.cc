@@ -14,9 +14,12 @@
 #include "app/cli/usage.h"
 #include "app/commands/checkpoint.h"
 #include "app/commands/class_match.h"
+#include "app/commands/embeddings_file.h"
 #include "app/commands/predict.h"
 #include "base/one_line.h"
+#include "data/image_folder.h"
 #include "data/open_dataset.h"
+#include "train/files/load_model.h"
 #include "train/recipe/precision_support.h"
 #include "train/task/classification_logits.h"
 
@@ -67,13 +70,28 @@ train::PredictorOptions how_to_predict(const PredictFlags& flags, const Checkpoi
 }
 
 void say_saved(const std::filesystem::path& embeddings, const Checkpoint& checkpoint,
-               std::int64_t numbers) {
+               std::int64_t numbers, bool has_names) {
   fmt::print("saved {}: a row of {} numbers for each image, in their order{}\n",
              on_one_line(embeddings.string()), numbers,
              gives_embeddings(checkpoint) ? "" : "; they are what the last layer takes");
+  if (has_names) {
+    fmt::print("saved {}: their names, a line each\n",
+               on_one_line(names_file_of(embeddings).string()));
+  }
+}
+
+/// Before anything is opened: a name that is taken must not cost the work.
+void claim_embeddings(const PredictFlags& flags, Outputs& outputs) {
+  const std::filesystem::path& embeddings = flags.images.embeddings;
+  outputs.reads("--checkpoint", train::model_file_of(flags.checkpoint));
+  if (embeddings.empty()) return;
+  outputs.writes("--embeddings", embeddings);
+  outputs.writes("--embeddings", names_file_of(embeddings));
 }
 
 int predict_of_images(const PredictFlags& flags, const CLI::App& command) {
+  Outputs outputs(command, flags.force);
+  claim_embeddings(flags, outputs);
   const Checkpoint checkpoint = open_checkpoint(flags.checkpoint);
   require_classes_or_file(checkpoint, flags);
   const RawFlags raw = with_model_of(flags.raw, checkpoint);
@@ -82,28 +100,24 @@ int predict_of_images(const PredictFlags& flags, const CLI::App& command) {
       assumed ? assume_info(checkpoint, resolve(raw).recipe, nullptr) : *checkpoint.info;
   PredictImages request = flags.images;
   request.how = how_to_predict(flags, checkpoint);
-  Outputs outputs(command, flags.force);
-  outputs.reads("--checkpoint", checkpoint.file);
   const auto device = open_predictors_device(flags);
-  if (!request.embeddings.empty()) outputs.writes("--embeddings", request.embeddings);
   const std::int64_t numbers =
       predict_images(*device, checkpoint.file, info, assumed, request, outputs);
-  if (!request.embeddings.empty()) say_saved(request.embeddings, checkpoint, numbers);
+  if (!request.embeddings.empty()) say_saved(request.embeddings, checkpoint, numbers, true);
   return 0;
 }
 
 int predict_of_data(const PredictFlags& flags, const CLI::App& command) {
+  Outputs outputs(command, flags.force);
   const Checkpoint checkpoint = open_checkpoint(flags.checkpoint);
   require_classes_or_file(checkpoint, flags);
   const std::filesystem::path& embeddings = flags.images.embeddings;
   train::TrainOptions options =
       resolve(with_data_of(with_model_of(flags.raw, checkpoint), checkpoint));
   options.only_test = checkpoint.info && flags.split == "test";
-  Outputs outputs(command, flags.force);
-  outputs.reads("--checkpoint", checkpoint.file);
   outputs.reads_data(options);
+  claim_embeddings(flags, outputs);
   outputs.writes("--out", flags.out);
-  if (!embeddings.empty()) outputs.writes("--embeddings", embeddings);
   const data::Splits data = open_data(flags.raw, options);
   print_notes(data);
   const auto& dataset = flags.split == "train" ? data.train : data.test;
@@ -114,7 +128,7 @@ int predict_of_data(const PredictFlags& flags, const CLI::App& command) {
   if (!embeddings.empty()) {
     const std::int64_t numbers = write_embeddings(*device, checkpoint.file, info, dataset,
                                                   how_to_predict(flags, checkpoint), embeddings);
-    say_saved(embeddings, checkpoint, numbers);
+    say_saved(embeddings, checkpoint, numbers, !data::picture_names(*dataset).empty());
     return 0;
   }
   const ClassMatch match = match_classes(checkpoint, dataset);
@@ -210,8 +224,8 @@ void add_predict_command(CLI::App& app, Action& action) {
   command
       ->add_option(
           "--embeddings", flags->images.embeddings,
-          "write embeddings, a row an image (f32, for numpy.load), instead of classes; of a "
-          "classifier what its last layer takes")
+          "write embeddings, a row an image (f32, for numpy.load), instead of classes, and the "
+          "pictures' names into FILE.txt; of a classifier what its last layer takes")
       ->type_name("FILE.npy")
       ->group("Files");
   for (const char* flag : {"--out", "--top", "--json", "--save-input"}) {

@@ -7,6 +7,7 @@
 #include "app/cli/count_line.h"
 #include "app/commands/embeddings_file.h"
 #include "app/commands/predict.h"
+#include "data/image_folder.h"
 #include "train/loop/predictor.h"
 #include "train/task/classification_logits.h"
 
@@ -34,6 +35,7 @@ std::int64_t write_embeddings(Device& device, const std::filesystem::path& model
     line.show(done += std::ssize(embeddings) / size);
   });
   file.commit();
+  if (const auto names = data::picture_names(*dataset); !names.empty()) write_names(out, names);
   return size;
 }
 

@@ -30,8 +30,8 @@ namespace fs = std::filesystem;
 [[noreturn]] void fail_without_image(const fs::path& folder,
                                      const std::map<std::string, int>& foreign) {
   if (foreign.empty()) {
-    throw DataError(folder.string() +
-                    ": no image lies in this folder (.png, .jpg, .jpeg, .webp, .bmp, .pgm, .ppm)");
+    throw DataError(folder.string() + ": no image lies in this folder, nor in those below it (" +
+                    data::kImageEndings + ")");
   }
   std::vector<std::string> kinds;
   for (const auto& [ending, count] : foreign) kinds.push_back(fmt::format("{} {}", count, ending));
@@ -39,23 +39,41 @@ namespace fs = std::filesystem;
                               folder.string(), fmt::join(kinds, ", "), data::kForeignRemedy));
 }
 
-std::vector<fs::path> images_in(const fs::path& folder) {
-  std::vector<fs::path> files;
-  std::map<std::string, int> foreign;
+/// What is found below a folder.
+struct Found {
+  std::vector<fs::path> files;         // images
+  std::map<std::string, int> foreign;  // pictures that are not read, by their endings
+};
+
+/// Those of the folder itself; where it has none, those of the folders in it, `depth` deep: a
+/// folder of classes, or of parts with classes.
+void find_images(const fs::path& folder, int depth, Found& found) {
+  std::vector<fs::path> folders;
+  const std::size_t before = found.files.size();
   try {
     for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
       std::error_code error;  // of a link that leads nowhere or to itself: that picture's alone
+      const bool is_hidden = entry.path().filename().string().starts_with('.');
+      if (entry.is_directory(error) && !is_hidden) folders.push_back(entry.path());
       const bool may_be_read = entry.is_regular_file(error) || error;
-      if (may_be_read && data::has_image_name(entry.path())) files.push_back(entry.path());
-      if (const auto ending = data::foreign_ending(entry.path())) ++foreign[*ending];
+      if (may_be_read && data::has_image_name(entry.path())) found.files.push_back(entry.path());
+      if (const auto ending = data::foreign_ending(entry.path())) ++found.foreign[*ending];
     }
   } catch (const fs::filesystem_error& error) {
     throw DataError(folder.string() + ": cannot be listed: " + error.code().message() +
                     "; check its permissions");
   }
-  if (files.empty()) fail_without_image(folder, foreign);
-  std::sort(files.begin(), files.end());
-  return files;
+  if (found.files.size() > before || depth == 0) return;
+  for (const fs::path& below : folders) find_images(below, depth - 1, found);
+}
+
+std::vector<fs::path> images_in(const fs::path& folder) {
+  constexpr int kPartAndClass = 2;
+  Found found;
+  find_images(folder, kPartAndClass, found);
+  if (found.files.empty()) fail_without_image(folder, found.foreign);
+  std::sort(found.files.begin(), found.files.end());
+  return found.files;
 }
 
 /// Folders replaced by the images in them.
@@ -133,7 +151,7 @@ class Passes {
     try {
       images.push_back(prepare(file, predictor_.info(), request_));
     } catch (const DataError& error) {
-      if (files_.size() == 1 || embeds()) throw;
+      if (files_.size() == 1) throw;
       line_.clear();
       print_warning(error.what());
       left_out_.push_back({file, error.what()});
@@ -180,6 +198,49 @@ void claim_inputs(const PredictImages& request, const std::vector<fs::path>& ima
   for (const fs::path& image : images) outputs.writes("--save-input", names.next(image));
 }
 
+/// The files without those that were left out. Both are in the same order.
+std::vector<fs::path> without(const std::vector<LeftOutImage>& left_out,
+                              const std::vector<fs::path>& files) {
+  std::vector<fs::path> good;
+  auto next = left_out.begin();
+  for (const fs::path& file : files) {
+    if (next != left_out.end() && next->file == file) {
+      ++next;
+    } else {
+      good.push_back(file);
+    }
+  }
+  return good;
+}
+
+[[noreturn]] void fail_with_broken(std::size_t broken, std::size_t all) {
+  throw DataError(fmt::format(
+      "{} of {} images cannot be read, as the warnings say; mend or remove them", broken, all));
+}
+
+/// The file's beginning says how many rows it has. So where an image turned out to be broken, the
+/// others are read once more, and there is no row of it.
+void write_embeddings_of(train::Predictor& predictor, const fs::path& model,
+                         const std::vector<fs::path>& all, const PredictImages& request) {
+  std::vector<fs::path> files = all;
+  while (true) {
+    Passes passes(predictor, model, files, request);
+    while (!passes.next().empty()) {
+    }
+    std::vector<fs::path> good = without(passes.left_out(), files);
+    if (good.empty()) fail_with_broken(all.size(), all.size());
+    if (good.size() == files.size()) {
+      passes.commit();
+      break;
+    }
+    files = std::move(good);
+  }
+  std::vector<std::string> names;
+  for (const fs::path& file : files) names.push_back(file.string());
+  write_names(request.embeddings, names);
+  if (files.size() < all.size()) fail_with_broken(all.size() - files.size(), all.size());
+}
+
 }  // namespace
 
 std::int64_t predict_images(Device& device, const fs::path& model, const train::ModelInfo& info,
@@ -192,13 +253,11 @@ std::int64_t predict_images(Device& device, const fs::path& model, const train::
   train::PredictorOptions how = request.how;
   how.batch = std::min(std::ssize(files), kLargestPass);
   train::Predictor predictor(device, model, info, how);
-  Passes passes(predictor, model, files, request);
-  if (passes.embeds()) {  // a row an image: one that cannot be read ends it
-    while (!passes.next().empty()) {
-    }
-    passes.commit();
+  if (!request.embeddings.empty()) {
+    write_embeddings_of(predictor, model, files, request);
     return predictor.width();
   }
+  Passes passes(predictor, model, files, request);
   ImagePrinter printer(model, info, assumed, request.json);
   InputNames names(request.save_input, info);
   for (auto images = passes.next(); !images.empty(); images = passes.next()) {
@@ -209,9 +268,7 @@ std::int64_t predict_images(Device& device, const fs::path& model, const train::
   }
   printer.finish(passes.left_out());
   if (passes.left_out().empty()) return predictor.width();
-  throw DataError(
-      fmt::format("{} of {} images cannot be read, as the warnings say; mend or remove them",
-                  passes.left_out().size(), files.size()));
+  fail_with_broken(passes.left_out().size(), files.size());
 }
 
 }  // namespace ringlet::app

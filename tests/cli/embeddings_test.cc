@@ -2,14 +2,19 @@
 // reads their files.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <string>
 
 #include "tests/cli/program.h"
 #include "tests/support/files.h"
+#include "tests/support/picture_folder.h"
 
 namespace ringlet::testing {
 namespace {
+
+namespace fs = std::filesystem;
 
 const std::string kEnd = " %   loss ";
 
@@ -66,6 +71,49 @@ TEST_F(Embeddings, AreWrittenForNumPy) {
   ASSERT_EQ(two.size(), 128U + 2 * 6 * sizeof(float));
   EXPECT_EQ(two.substr(two.size() - 24), one.substr(one.size() - 24));
   EXPECT_NE(two.substr(128, 24), one.substr(128, 24));
+}
+
+TEST_F(Embeddings, HaveTheNamesOfThePicturesBesideThem) {
+  const fs::path set = folder_ / "set";
+  for (const char* name : {"b", "a"}) {
+    fs::create_directories(set / name);
+    write_file(set / name / "1.pgm", "P5 28 28 255\n" + std::string(28 * 28, *name));
+  }
+  const std::string file = folder_ / "e.npy", names = folder_ / "e.txt";
+  const Arguments ask{"predict", "--checkpoint", run(), set.string(), "--embeddings", file};
+  const Outcome asked = ringlet(ask);
+  EXPECT_TRUE(succeeds(asked));
+  EXPECT_TRUE(holds(asked.out, {"saved " + names + ": their names, a line each\n"}));
+  const std::string a = (set / "a/1.pgm").string() + "\n", b = (set / "b/1.pgm").string() + "\n";
+  EXPECT_EQ(read_file(names), a + b);
+  const std::string two = read_file(file);
+  // Names that are taken, by either file.
+  for (const std::string& kept : {file, names}) {
+    fs::remove(kept == file ? names : file);
+    EXPECT_TRUE(fails_with(2, ringlet(ask), {kept, "--force"}));
+    write_file(kept == file ? names : file, "");
+  }
+  // A broken picture is left out of both, and named.
+  write_file(set / "a/2.pgm", "P5 28");
+  const Outcome broken = ringlet(ask + Arguments{"--force"});
+  EXPECT_EQ(broken.code, 1);
+  EXPECT_TRUE(holds(broken.err, {"warning: ", "a/2.pgm", "1 of 3 images cannot be read"}));
+  EXPECT_EQ(read_file(names), a + b);
+  EXPECT_EQ(read_file(file), two);
+}
+
+TEST_F(Embeddings, OfAFolderOfClassesHaveItsNames) {
+  write_picture_folder(folder_ / "parts", 3, 2);
+  const std::string photos = folder_ / "parts/train", plain = folder_ / "plain";
+  ASSERT_TRUE(
+      succeeds(ringlet({"train", "--data", photos, "--model", "mlp", "--image-size", "12",
+                        "--epochs", "1", "--batch-size", "6", "--split", "0.4", "--out", plain})));
+  const std::string file = folder_ / "e.npy";
+  ASSERT_TRUE(succeeds(
+      ringlet({"predict", "--checkpoint", plain, "--data", photos, "--embeddings", file})));
+  const std::string names = read_file(folder_ / "e.txt");
+  EXPECT_EQ(std::count(names.begin(), names.end(), '\n'), 3) << names;
+  EXPECT_EQ(names.substr(0, 5), "blue/") << names;
 }
 
 /// Of a classifier they are what its last layer takes: of the mlp 128 numbers.

@@ -5,12 +5,15 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <sstream>
+#include <string>
 #include <tuple>
 
 #include "base/data_error.h"
 #include "data/images/centre_crop.h"
 #include "data/images/picture_reader.h"
 #include "data/open_dataset.h"
+#include "data/picture_list.h"
 #include "tests/support/exif.h"
 #include "tests/support/picture_folder.h"
 
@@ -45,6 +48,16 @@ class ImageFolder : public ::testing::Test {
   TemporaryDirectory folder_;
   const fs::path root_ = folder_.path();
 };
+
+TEST(ImageEndings, InMessagesAreThoseThatAreRead) {
+  std::istringstream words(kImageEndings);
+  int endings = 0;
+  for (std::string word; words >> word; ++endings) {
+    if (word.back() == ',') word.pop_back();
+    EXPECT_TRUE(has_image_name("a" + word)) << word;
+  }
+  EXPECT_EQ(endings, 10);
+}
 
 TEST_F(ImageFolder, NumbersClassesAndPicturesByCodePoint) {
   put("train/Zebra/b.PNG", as_png(gradient_image(9, 9, 3)));  // before the small letters
