@@ -142,6 +142,10 @@ FittedFlags with(const RawFlags& flags, const Fit& fit) {
         in_words(usual, fit, recipe.contains("split"), tunes ? "to fine-tune on" : "for"));
   }
   recipe.merge(usual);
+  for (const auto& [key, value] : recipe) {
+    if (flags.recipe.contains(key)) continue;
+    fitted.chosen.push_back(train::recipe_options().at(key).flag_name().substr(2));
+  }
   return fitted;
 }
 

@@ -11,7 +11,8 @@ namespace ringlet::app {
 
 struct FittedFlags {
   RawFlags flags;
-  std::vector<std::string> told{};  ///< what was chosen, and why, a line each
+  std::vector<std::string> told{};    ///< what was chosen, and why, a line each
+  std::vector<std::string> chosen{};  ///< the flags of that, without dashes: "batch-size"
 };
 
 /// `flags`, with what the pictures say where these leave it open, so that the run keeps it:

@@ -1,10 +1,12 @@
 // ringlet train
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -32,6 +34,7 @@
 #include "app/commands/former_run.h"
 #include "app/commands/run_claim.h"
 #include "app/commands/sweep_runs.h"
+#include "app/report/run_folder.h"
 #include "base/files/atomic_file.h"
 #include "base/machine.h"
 #include "base/memory_limits.h"
@@ -300,8 +303,23 @@ std::optional<FormerRun> find_former_run(const train::Files& files, double comm_
   return former_run_of(comm::from_first(group, "run to go on with", comm_timeout, read));
 }
 
+/// The line of a run's configuration that says which of its settings nobody gave: "# chosen by the
+/// pictures: epochs, lr\n". A run that goes on has that of its beginning. Empty: there are none.
+std::string line_of_chosen(const fs::path& resumed, const std::vector<std::string>& chosen) {
+  if (!chosen.empty()) {
+    return fmt::format("{} {}\n", report::kChosenByPictures, fmt::join(chosen, ", "));
+  }
+  if (resumed.empty()) return {};
+  std::ifstream config(resumed / kConfigFile);
+  std::string line;
+  std::getline(config, line);
+  std::getline(config, line);
+  return line.starts_with(report::kChosenByPictures) ? on_one_line(line) + "\n" : "";
+}
+
 /// Writes the effective configuration into the run's folder.
-void write_config(const CLI::App& command, const train::TrainOptions& options) {
+void write_config(const CLI::App& command, const train::TrainOptions& options,
+                  const std::vector<std::string>& chosen) {
   FlagValues values = values_of_run(options);
   if (const fs::path& run = options.files.resume; !run.empty()) {
     for (const char* key : {"init", "fine-tune", "replace-head"}) {
@@ -309,13 +327,16 @@ void write_config(const CLI::App& command, const train::TrainOptions& options) {
     }
     if (configured(run, "out").empty()) values.erase("out");
   }
-  write_file_atomically(options.files.out / kConfigFile, effective_config(command, values));
+  std::string text = effective_config(command, values);
+  text.insert(text.find('\n') + 1, line_of_chosen(options.files.resume, chosen));
+  write_file_atomically(options.files.out / kConfigFile, text);
 }
 
 /// Makes the run's folder where none is named, and opens its files, all in the first process.
-std::optional<train::RunFiles> open_files(const RawFlags& flags, const CLI::App& command,
+std::optional<train::RunFiles> open_files(const FittedFlags& fitted, const CLI::App& command,
                                           comm::Group& group, RunClaim& claim,
                                           train::TrainOptions& options, train::RunSetup& setup) {
+  const RawFlags& flags = fitted.flags;
   fs::path& out = options.files.out;
   std::optional<train::RunFiles> written;
   out = comm::from_first(group, "run's folder", options.execution.comm_timeout, [&] {
@@ -325,7 +346,7 @@ std::optional<train::RunFiles> open_files(const RawFlags& flags, const CLI::App&
     }
     const bool begins = resumes_by_itself(flags.options.files) && !setup.resumed;
     print_if_possible([&] { print_folder(out, begins); });
-    if (!out.empty()) write_config(command, options);
+    if (!out.empty()) write_config(command, options, fitted.chosen);
     setup.options.files.out = out;
     written.emplace(setup, build_facts());
     return out.string();
@@ -421,7 +442,7 @@ int run_training(const RawFlags& flags, const CLI::App& command, comm::Group& gr
   setup.stop_requested = is_to_stop;
 
   const std::optional<train::RunFiles> written =
-      open_files(flags, command, group, claim, options, setup);
+      open_files(fitted, command, group, claim, options, setup);
   Screen screen(stdout, can_renew_lines(STDOUT_FILENO));
   Notes notes;
   std::vector<train::RunListener*> listeners{&notes, &screen};

@@ -45,11 +45,14 @@ std::string per_second(double speed) {
   return is_countable(speed) ? with_commas(std::llround(speed)) : "\u2013";
 }
 
-Html facts_of(const RunResult& result) {
+/// Of a run that has not ended the accuracy is that of an epoch, and the best one may be the same.
+Html facts_of(const RunFolder& run, const RunResult& result) {
   Html html = "<dl class=\"facts\">\n";
-  html += fact("Test accuracy", or_dash(result.test_accuracy, markup("{:.2f} <small>%</small>",
-                                                                     100 * result.test_accuracy)));
-  if (result.best_epoch > 0) {
+  const bool goes_on = !run.finished && result.epoch > 0;
+  html += fact(
+      goes_on ? fmt::format("Test accuracy, epoch {}", result.epoch) : "Test accuracy",
+      or_dash(result.test_accuracy, markup("{:.2f} <small>%</small>", 100 * result.test_accuracy)));
+  if (result.best_epoch > 0 && !(goes_on && result.best_epoch == result.epoch)) {
     html += fact(fmt::format("Best accuracy, epoch {}", result.best_epoch),
                  markup("{:.2f} <small>%</small>", 100 * result.best_accuracy));
   }
@@ -123,12 +126,15 @@ Html table_of(const std::vector<RunFolder>& runs) {
   return html + "</tbody></table></div>\n";
 }
 
-/// "91.3 % in 23.4 s"; no line ends between a number and its unit.
-std::string outcome_of(const RunResult& result) {
+/// "91.3 % in 23.4 s", of a run that has not ended "91.3 % after epoch 2, in 23.4 s"; no line ends
+/// between a number and its unit.
+std::string outcome_of(const RunFolder& run) {
+  const RunResult result = result_of(run);
   if (!std::isfinite(result.test_accuracy)) return "not tested yet";
   const Duration duration = duration_of(result.seconds);
-  return fmt::format("{:.1f}\u00a0% in {}\u00a0{}", 100 * result.test_accuracy, duration.number,
-                     duration.unit);
+  const std::string when = run.finished ? "" : fmt::format(" after epoch {},", result.epoch);
+  return fmt::format("{:.1f}\u00a0%{} in {}\u00a0{}", 100 * result.test_accuracy, when,
+                     duration.number, duration.unit);
 }
 
 /// What all have in common, or "several".
@@ -151,14 +157,13 @@ std::string title_of(const std::vector<RunFolder>& runs) {
 std::string answer_of(const std::vector<RunFolder>& runs) {
   const std::string title = title_of(runs);
   const RunFolder &first = runs.front(), &best = runs[best_run(runs)];
-  if (runs.size() == 1) return title + ": " + outcome_of(result_of(first));
+  if (runs.size() == 1) return title + ": " + outcome_of(first);
   const bool same_data = std::all_of(runs.begin(), runs.end(), [&](const RunFolder& run) {
     return run.data_name() == first.data_name();
   });
   if (!same_data || !std::isfinite(result_of(best).test_accuracy)) return title;
-  std::string text =
-      fmt::format("{}: {} is best, {}", title, best.name, outcome_of(result_of(best)));
-  if (&best != &first) text += fmt::format("; {}, {}", first.name, outcome_of(result_of(first)));
+  std::string text = fmt::format("{}: {} is best, {}", title, best.name, outcome_of(best));
+  if (&best != &first) text += fmt::format("; {}, {}", first.name, outcome_of(first));
   return text;
 }
 
@@ -169,7 +174,7 @@ Html heading(const std::vector<RunFolder>& runs) {
     html +=
         markup("<p class=\"kicker\">Training run {}</p>\n<h1>{}</h1>\n<p class=\"lede\">{}</p>\n",
                runs.front().name, answer_of(runs), lede_of(runs.front(), result));
-    html += facts_of(result);
+    html += facts_of(runs.front(), result);
   } else {
     html += markup("<p class=\"kicker\">{} training runs</p>\n<h1>{}</h1>\n", runs.size(),
                    answer_of(runs));

@@ -9,6 +9,7 @@
 #include "app/report/test_results.h"
 #include "base/error.h"
 #include "train/recipe/version.h"
+#include "train/telemetry/console.h"
 
 namespace ringlet::app::report {
 
@@ -19,7 +20,11 @@ namespace {
 /// The section on the model's answers, or a line that says why they are not known.
 Html answers_of(const RunFolder& run, const ReportOptions& options, const std::string& suffix) {
   try {
-    return test_section(test_model(run, options.data_dir, options.stop_requested), suffix);
+    const std::string weights = run.finished
+                                    ? ""
+                                    : fmt::format("the weights of its last state, after step {}",
+                                                  train::with_commas(run.state_step));
+    return test_section(test_model(run, options.data_dir, options.stop_requested), weights, suffix);
   } catch (const Stopped&) {
     throw;
   } catch (const std::exception&) {  // data's errors are no Error

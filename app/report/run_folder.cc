@@ -48,6 +48,7 @@ void read_state_of(RunFolder& run) {
     const train::SavedState state = train::read_state(run.path);
     run.recipe = state.recipe;
     run.data_hash = state.data_hash;
+    run.state_step = state.progress.step;
     run.weights = state.folder / "model.safetensors";
   });
 }
@@ -123,6 +124,7 @@ RunResult result_of(const RunFolder& run) {
   if (run.metrics.steps.size() > 0) result.steps = run.metrics.steps.step.back();
   double samples = 0, sync = 0;
   for (const train::EpochMetrics& epoch : run.metrics.epochs) {
+    result.epoch = epoch.epoch;
     result.train_loss = epoch.train_loss;
     result.test_loss = epoch.test_loss;
     result.test_accuracy = epoch.test_accuracy;

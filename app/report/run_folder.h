@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "app/report/run_facts.h"
@@ -14,6 +15,10 @@
 #include "train/telemetry/metrics_reader.h"
 
 namespace ringlet::app::report {
+
+/// Begins the line of config.toml that names the settings which follow from the pictures, and which
+/// nobody gave: "# chosen by the pictures: epochs, lr".
+inline constexpr std::string_view kChosenByPictures = "# chosen by the pictures:";
 
 struct RunFolder {
   std::filesystem::path path;
@@ -27,7 +32,8 @@ struct RunFolder {
 
   /// The weights: model.safetensors; where the run has not ended, those of its state.
   std::optional<std::filesystem::path> weights;
-  bool finished = false;  ///< model.safetensors is there
+  std::int64_t state_step = 0;  ///< after which step that was saved
+  bool finished = false;        ///< model.safetensors is there
 
   /// The model's name from run.json or the recipe, else "a model".
   std::string model_name() const;
@@ -47,6 +53,7 @@ std::vector<RunFolder> read_runs(const std::vector<std::filesystem::path>& folde
 struct RunResult {
   std::int64_t steps = 0;
   double train_loss = NAN, test_loss = NAN, test_accuracy = NAN;  ///< of the last epoch
+  std::int64_t epoch = 0;                                         ///< which is the last one
   double best_accuracy = NAN;                                     ///< of all epochs
   std::int64_t best_epoch = 0;
   double seconds = 0, speed = NAN, sync_share = NAN;  ///< over all epochs

@@ -50,8 +50,9 @@ Html setup_section(const std::vector<RunFolder>& runs, const DefaultConfig& defa
 Html sync_table(const RunFolder& run, const std::string& id);
 
 /// The test data: a confusion matrix, each class's accuracy, and the images that the model got most
-/// wrong. `suffix` ends the ids of its parts (confusion, mistakes), where a page has several.
-Html test_section(const TestResults& results, const std::string& suffix);
+/// wrong. `weights`: whose answers these are, where the run has not ended. `suffix` ends the ids of its parts (confusion, mistakes), where a page has several.
+Html test_section(const TestResults& results, const std::string& weights,
+                  const std::string& suffix);
 
 /// A confusion matrix as inline SVG, <figure id="ID" class="plot">: a row a true class, a column an
 /// answer, the darker the larger the share of its row. Numbers are written into the cells up to

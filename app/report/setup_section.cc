@@ -46,14 +46,27 @@ std::string value_in(const Settings& settings, const std::string& name) {
   return found == settings.end() ? "\u2013" : found->second;
 }
 
+/// What a config.toml says that nobody gave.
+std::set<std::string> chosen_in(const std::string& config) {
+  std::set<std::string> chosen;
+  std::istringstream lines(config);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with(kChosenByPictures)) continue;
+    std::istringstream names(line.substr(kChosenByPictures.size()));
+    for (std::string name; names >> name;) chosen.insert(name.substr(0, name.find(',')));
+  }
+  return chosen;
+}
+
 /// A run's settings beside the defaults.
 struct Setup {
   Settings here, defaults;
+  std::set<std::string> chosen;
 };
 
 Html differences_table(const std::vector<RunFolder>& runs, const std::vector<Setup>& setups) {
   std::set<std::string> names;
-  for (const auto& [here, defaults] : setups) {
+  for (const auto& [here, defaults, chosen] : setups) {
     for (const auto& [name, value] : here) {
       if (value_in(defaults, name) != value) names.insert(name);
     }
@@ -65,10 +78,10 @@ Html differences_table(const std::vector<RunFolder>& runs, const std::vector<Set
   for (const std::string& name : names) {
     html += markup("<tr><td>{}</td>", name);
     std::set<std::string> usual;
-    for (const auto& [here, defaults] : setups) {
+    for (const auto& [here, defaults, chosen] : setups) {
       const std::string value = value_in(here, name), of_model = value_in(defaults, name);
-      html +=
-          markup("<td{}>{}</td>", value == of_model ? Html() : Html(" class=\"changed\""), value);
+      html += markup("<td{}>{}{}</td>", value == of_model ? Html() : Html(" class=\"changed\""),
+                     value, chosen.contains(name) ? " (chosen by the pictures)" : "");
       usual.insert(of_model);
     }
     html += markup("<td>{}</td></tr>\n", usual.size() == 1 ? *usual.begin() : "the model\u2019s");
@@ -82,7 +95,7 @@ Html differences_of(const std::vector<RunFolder>& runs, const DefaultConfig& def
   for (const RunFolder& run : runs) {
     const auto defaults = defaults_of(run, default_config);
     if (!defaults) return "";
-    setups.push_back({settings_of(run.config), *defaults});
+    setups.push_back({settings_of(run.config), *defaults, chosen_in(run.config)});
   }
   return "<h3>What differs from the defaults</h3>\n" + differences_table(runs, setups);
 }

@@ -8,8 +8,9 @@ namespace ringlet::app::report {
 
 namespace {
 
-/// 0.99873 as "99.9 %"; what rounds to nothing as "< 0.1 %".
+/// 0.99873 as "99.9 %"; nothing as "0 %", and what rounds to nothing as "< 0.1 %".
 std::string rounded_percent(double share) {
+  if (share == 0) return "0\u00a0%";
   return share < 0.0005 ? "<\u00a00.1\u00a0%" : fmt::format("{:.1f}\u00a0%", 100 * share);
 }
 
@@ -60,10 +61,12 @@ Html picture_of(const TestResults& results, const Mistake& mistake) {
 
 }  // namespace
 
-Html test_section(const TestResults& results, const std::string& suffix) {
+Html test_section(const TestResults& results, const std::string& weights,
+                  const std::string& suffix) {
   Html html =
-      markup("<p class=\"note\">{} of {} test images are answered right.</p>\n",
-             train::with_commas(results.right()), train::with_commas(results.images->size()));
+      markup("<p class=\"note\">{} of {} test images are answered right{}{}.</p>\n",
+             train::with_commas(results.right()), train::with_commas(results.images->size()),
+             weights.empty() ? "" : " by ", weights);
   html += "<div class=\"side\">\n" + confusion_figure(results, "confusion" + suffix);
   html += "<div class=\"scroll\"><figcaption>Accuracy by class</figcaption>" +
           class_table(results) + "</div>\n</div>\n";

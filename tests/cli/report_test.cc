@@ -9,6 +9,7 @@
 #include "tests/cli/browser.h"
 #include "tests/cli/program.h"
 #include "tests/support/files.h"
+#include "tests/support/picture_folder.h"
 
 namespace ringlet::testing {
 namespace {
@@ -241,6 +242,24 @@ TEST_F(Report, ShowsWhatDiffersFromTheDefaultsAndFoldsTheRest) {
   EXPECT_GT(html.find("</details>", whole), whole);
 }
 
+TEST_F(Report, MarksWhatThePicturesChose) {
+  const TemporaryDirectory folder;
+  write_picture_folder(folder / "set", 6, 2);
+  const std::string out = folder / "chosen";
+  const Arguments train{"train", "--data", (folder / "set").string(), "--epochs", "1",
+                        "--out", out};
+  ASSERT_TRUE(succeeds(ringlet(train + Arguments{"--max-steps", "0"})));
+  const std::string line =
+      "\n# chosen by the pictures: augment, batch-size, image-size, label-smoothing, lr, model\n";
+  EXPECT_TRUE(holds(read_file(out + "/config.toml"), {line}));
+  ASSERT_TRUE(succeeds(ringlet({"train", "--resume", out})));
+  EXPECT_TRUE(holds(read_file(out + "/config.toml"), {line}));
+  const std::string html = page_of({out});
+  EXPECT_TRUE(
+      holds(html, {"<td>batch-size</td><td class=\"changed\">32 (chosen by the pictures)</td>",
+                   "<td>epochs</td><td class=\"changed\">1</td>"}));
+}
+
 TEST_F(Report, OfAModelThatIsNotKnownShowsNoDifferences) {
   const fs::path other = copy_of_run();
   write_file(other / "run.json", std::regex_replace(read_file(other / "run.json"),
@@ -258,6 +277,12 @@ TEST_F(Report, ARunThatHasNotEndedIsShownByItsState) {
   write_file(copy / "metrics.jsonl", lines.substr(0, cut));
   const std::string html = page_of({copy.string()});
   EXPECT_TRUE(holds(html, {"stopped after step ", "the last line breaks off"}));
+  // One accuracy, with its epoch, and whose answers the images have.
+  const auto epoch = matches(html, "Test accuracy, epoch ([0-9]+)<");
+  ASSERT_EQ(epoch.size(), 1U);
+  EXPECT_EQ(matches(html, "<h1>[^<]*\u00a0% (after epoch " + epoch[0] + ", in) ").size(), 1U);
+  EXPECT_EQ(html.find("Best accuracy, epoch " + epoch[0] + "<"), std::string::npos);
+  EXPECT_TRUE(holds(html, {"answered right by the weights of its last state, after step 12."}));
   EXPECT_TRUE(has_id(html, "confusion"));
 }
 
