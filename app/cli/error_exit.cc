@@ -13,12 +13,22 @@ extern "C" [[gnu::weak]] void __lsan_do_leak_check();  // NOLINT(bugprone-reserv
 
 namespace ringlet::app {
 
-void print_error(const std::string& message) {
+namespace {
+
+void write_error(const std::string& message) {
   if (!may_tell_error()) return;
   std::fprintf(stderr, "ringlet: error: %s\n", on_one_line(message).c_str());
 }
 
+}  // namespace
+
+void print_error(const std::string& message) {
+  std::fflush(stdout);  // whoever has both in one file reads them in order
+  write_error(message);
+}
+
 void print_warning(const std::string& message) {
+  std::fflush(stdout);
   std::fprintf(stderr, "ringlet: warning: %s\n", on_one_line(message).c_str());
 }
 
@@ -30,7 +40,7 @@ void end_process(int code) {
 
 void end_despite_running_threads(const std::string& message) {
   if (isatty(STDERR_FILENO) != 0) std::fputc('\n', stderr);  // a line of progress may stand there
-  print_error(message);
+  write_error(message);  // a thread may hang with standard output in its hands
   std::fflush(stderr);
   std::_Exit(kFailed);
 }
