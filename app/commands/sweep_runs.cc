@@ -20,6 +20,7 @@
 
 #include "app/cli/checks.h"
 #include "app/cli/count_line.h"
+#include "app/cli/error_exit.h"
 #include "app/cli/fit_pictures.h"
 #include "app/cli/outputs.h"
 #include "app/cli/own_program.h"
@@ -185,6 +186,7 @@ class Sweep {
   void note_figures(std::size_t run, Outcome& outcome) const;
   void write() const;
   void show(std::size_t run) const;
+  void show_news(std::size_t run);
   void show_progress();
 
   SweepPlan plan_;
@@ -194,6 +196,7 @@ class Sweep {
   bool resumes_, force_;
   Outcomes outcomes_;
   std::vector<Running> running_;
+  std::set<std::string> told_;  // lines of runs that stand here too
   bool told_to_stop_ = false;
   CountLine line_;
   Clock::time_point last_shown_{};
@@ -284,6 +287,7 @@ void Sweep::note(std::size_t run, int code) {
   note_figures(run, outcome);
   outcomes_[run] = outcome;
   write();
+  show_news(run);
   line_.clear();
   print_if_possible([&] { show(run); });
 }
@@ -318,11 +322,32 @@ void Sweep::show(std::size_t run) const {
   std::fflush(stdout);
 }
 
+/// What a run chose and warned of, which is mostly the same of all, once.
+void Sweep::show_news(std::size_t run) {
+  constexpr std::string_view kWarning = "ringlet: warning: ";
+  constexpr int kMostLines = 100;  // both stand at the beginning
+  std::ifstream printed(log_of(run));
+  std::string line;
+  for (int i = 0; i < kMostLines && std::getline(printed, line) && !printed.eof(); ++i) {
+    const bool is_warning = line.starts_with(kWarning);
+    const bool is_news =
+        is_warning || line.starts_with("chosen    ") || line.starts_with("init      ");
+    if (!is_news || !told_.insert(line).second) continue;
+    line_.clear();
+    if (is_warning) {
+      print_warning(line.substr(kWarning.size()));
+    } else {
+      print_if_possible([&] { fmt::print("{}\n", on_one_line(line)); });
+    }
+  }
+}
+
 /// How many epochs of all are done, on a terminal.
 void Sweep::show_progress() {
   constexpr std::chrono::seconds kRenewal(1);
   if (Clock::now() - last_shown_ < kRenewal) return;
   last_shown_ = Clock::now();
+  for (const Running& one : running_) show_news(one.run);
   std::int64_t epochs = 0;
   for (const Outcome& outcome : outcomes_) epochs += outcome.epochs;
   for (const Running& one : running_) epochs += epochs_in(folder_of(one.run) / "metrics.jsonl");

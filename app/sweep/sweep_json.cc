@@ -61,7 +61,7 @@ json setting_as_json(const SweepPlan& plan, const Outcomes& outcomes, std::size_
 
 json comparison_as_json(const SweepPlan& plan, const Figure& figure, std::size_t best,
                         const Comparison& comparison) {
-  const bool is_known = comparison.verdict != Verdict::unknown;
+  const bool is_known = comparison.has_interval();
   json result{{"best", values_as_json(plan, best)},
               {"other", values_as_json(plan, comparison.setting)},
               {"behind", comparison.behind},

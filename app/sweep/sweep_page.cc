@@ -32,15 +32,7 @@ struct Results {
 /// The headline: what is best, and whether that can be known.
 std::string answer_of(const Results& results) {
   if (results.ranked.empty()) return "No run has ended yet.";
-  const std::size_t best = results.ranked.front();
-  const std::vector<double> values = results.values(best);
-  const Spread spread = spread_of(values);
-  std::string text =
-      fmt::format("{}: {}", name_of(results.plan, best), results.figure.text(spread.mean));
-  if (values.size() > 1) {
-    text += fmt::format(" ± {} ({} seeds)", results.figure.text(spread.deviation), values.size());
-  }
-  return text;
+  return answer(results.plan, results.outcomes, results.figure);
 }
 
 Html verdicts_of(const Results& results) {

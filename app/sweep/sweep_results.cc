@@ -12,6 +12,7 @@ namespace ringlet::app::sweep {
 namespace {
 
 constexpr double kConfidence = 0.95;
+constexpr double kRounding = 1e-9;  // of means and deviations
 
 bool is_done(const Outcome& outcome) { return outcome.status == Status::done; }
 
@@ -95,7 +96,10 @@ std::vector<Comparison> comparisons(const SweepPlan& plan, const Outcomes& outco
   for (auto setting = ranked.begin() + 1; setting != ranked.end(); ++setting) {
     const Spread own = spread_of(values_of(plan, outcomes, *setting, figure));
     Comparison comparison{*setting, Verdict::unknown, sign * (best.mean - own.mean), {0, 0}};
-    if (best.count > 1 && own.count > 1) {
+    if (best.count > 1 && own.count > 1 && best.deviation < kRounding &&
+        own.deviation < kRounding) {
+      comparison.verdict = Verdict::unspread;
+    } else if (best.count > 1 && own.count > 1) {
       const Interval interval = difference_of(best, own, confidence);
       comparison.interval = sign > 0 ? interval : Interval{-interval.high, -interval.low};
       comparison.verdict = interval.has_zero() ? Verdict::equal : Verdict::worse;
@@ -103,6 +107,31 @@ std::vector<Comparison> comparisons(const SweepPlan& plan, const Outcomes& outco
     all.push_back(comparison);
   }
   return all;
+}
+
+std::string answer(const SweepPlan& plan, const Outcomes& outcomes, const Figure& figure) {
+  const std::vector<std::size_t> ranked = ranking(plan, outcomes, figure);
+  if (ranked.empty()) return {};
+  const std::vector<Comparison> all = comparisons(plan, outcomes, figure);
+  const std::vector<double> values = values_of(plan, outcomes, ranked.front(), figure);
+  const Spread spread = spread_of(values);
+  std::vector<std::string> tied{name_of(plan, ranked.front())};
+  for (const Comparison& one : all) {
+    if (one.behind < kRounding) tied.push_back(name_of(plan, one.setting));
+  }
+  if (tied.size() > 1) {
+    return fmt::format("none is best: {} have the same mean, {}", fmt::join(tied, " and "),
+                       figure.text(spread.mean));
+  }
+  std::string text = fmt::format("{}: {}", tied.front(), figure.text(spread.mean));
+  if (values.size() > 1) {
+    text += fmt::format(" ± {} ({} seeds)", figure.text(spread.deviation), values.size());
+  }
+  const auto like = std::count_if(
+      all.begin(), all.end(), [](const Comparison& one) { return one.verdict == Verdict::equal; });
+  if (like > 0)
+    text += fmt::format(", from which {} of {} others does not differ", like, all.size());
+  return text;
 }
 
 std::string in_words(const SweepPlan& plan, const Figure& figure, std::size_t best,
@@ -115,6 +144,17 @@ std::string in_words(const SweepPlan& plan, const Figure& figure, std::size_t be
       return fmt::format(
           "{} is {} ahead of {}; whether another seed would say so too is not known: give --seeds "
           "two or more",
+          front, figure.text(comparison.behind), other);
+    case Verdict::unspread:
+      if (comparison.behind < kRounding) {
+        return fmt::format(
+            "{} and {} came out the same with every seed, which says nothing of which is better; "
+            "look whether they have learnt at all",
+            front, other);
+      }
+      return fmt::format(
+          "{} is {} ahead of {} with every seed; how much of that is chance cannot be told, since "
+          "no seed made a difference",
           front, figure.text(comparison.behind), other);
     case Verdict::equal:
       return fmt::format(

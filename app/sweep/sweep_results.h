@@ -47,20 +47,30 @@ std::vector<double> values_of(const SweepPlan& plan, const Outcomes& outcomes, s
 std::vector<std::size_t> ranking(const SweepPlan& plan, const Outcomes& outcomes,
                                  const Figure& figure);
 
-enum class Verdict : std::uint8_t { unknown, equal, worse };
+enum class Verdict : std::uint8_t {
+  unknown,   ///< one of both has a single value
+  unspread,  ///< no seed differs from another in either: that has no interval
+  equal,
+  worse
+};
 
 /// A setting beside the best one.
 struct Comparison {
   std::size_t setting;
-  Verdict verdict = Verdict::unknown;  ///< unknown: one of both has a single value
-  double behind = 0;                   ///< how far its mean is behind the best
-  Interval interval{0, 0};             ///< where this lies with 95 % for all settings together
+  Verdict verdict = Verdict::unknown;
+  double behind = 0;        ///< how far its mean is behind the best
+  Interval interval{0, 0};  ///< where this lies with 95 % for all settings together, where known
+  bool has_interval() const { return verdict == Verdict::equal || verdict == Verdict::worse; }
 };
 
 /// Of each of ranking() but the first, in its order. Welch's intervals; that all of them hold at
 /// once has 95 % (Bonferroni), or somebody who tries twenty settings would find one that differs.
 std::vector<Comparison> comparisons(const SweepPlan& plan, const Outcomes& outcomes,
                                     const Figure& figure);
+
+/// The headline: the best setting and what does not differ from it; of several with the same mean
+/// all are named, and none is best. Empty: no run has ended.
+std::string answer(const SweepPlan& plan, const Outcomes& outcomes, const Figure& figure);
 
 /// "lr 0.1 and lr 0.05 do not differ: ...": a line for each comparison.
 std::string in_words(const SweepPlan& plan, const Figure& figure, std::size_t best,

@@ -150,6 +150,37 @@ TEST(SweepResults, TellsWhichSettingsDiffer) {
       << in_words(plan, figure, 1, all[1]);
 }
 
+TEST(SweepResults, ClaimNoIntervalWhereNoSeedMakesADifference) {
+  const SweepPlan plan = plan_of({axis_of("lr=0.1,0.2,0.3")}, seeds_of("1,2"));
+  const Outcomes outcomes = done({0.1, 0.1, 0.05, 0.1, 0.1, 0.05});
+  const Figure figure = figure_of(outcomes);
+  const std::vector<Comparison> all = comparisons(plan, outcomes, figure);
+  ASSERT_EQ(all.size(), 2U);
+  for (const Comparison& one : all) {
+    EXPECT_EQ(one.verdict, Verdict::unspread);
+    EXPECT_EQ(in_words(plan, figure, 0, one).find("interval"), std::string::npos);
+  }
+  EXPECT_NE(in_words(plan, figure, 0, all[0]).find("came out the same"), std::string::npos);
+  EXPECT_NE(in_words(plan, figure, 0, all[1]).find("lr 0.1 is 5.00 % ahead of lr 0.3"),
+            std::string::npos);
+  const auto json = to_json(plan, outcomes, {});
+  for (const auto& one : json.at("comparisons")) {
+    EXPECT_TRUE(one.at("differ").is_null());
+    EXPECT_FALSE(one.contains("interval"));
+  }
+  EXPECT_EQ(answer(plan, outcomes, figure),
+            "none is best: lr 0.1 and lr 0.2 have the same mean, 10.00 %");
+  EXPECT_NE(sweep_page(plan, outcomes, Curves(6), "").find("none is best: "), std::string::npos);
+}
+
+TEST(SweepResults, SayOfTheBestWhatDoesNotDifferFromIt) {
+  const SweepPlan plan = plan_of({axis_of("lr=0.1,0.2,0.3")}, seeds_of("1,2,3"));
+  const Outcomes outcomes = done({0.50, 0.80, 0.81, 0.51, 0.82, 0.79, 0.49, 0.81, 0.80});
+  EXPECT_EQ(answer(plan, outcomes, figure_of(outcomes)),
+            "lr 0.2: 81.00 % ± 1.00 % (3 seeds), from which 1 of 2 others does not differ");
+  EXPECT_EQ(answer(plan, Outcomes(9), figure_of(outcomes)), "");
+}
+
 TEST(SweepResults, AsksForMoreOfTwentySettingsThanOfTwo) {
   // The same two settings differ by themselves, but not as the extremes of many.
   const std::vector<double> best{0.80, 0.82, 0.81}, other{0.77, 0.78, 0.79};

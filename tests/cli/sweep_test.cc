@@ -11,6 +11,7 @@
 
 #include "tests/cli/program.h"
 #include "tests/support/files.h"
+#include "tests/support/picture_folder.h"
 
 namespace ringlet::testing {
 namespace {
@@ -48,6 +49,26 @@ TEST_F(Sweep, TrainsWhatOneWouldHaveTyped) {
   EXPECT_NE(model("lr=0.05,seed=4"), model("lr=0.1,seed=4"));
   EXPECT_TRUE(holds(read_file(out() + "/lr=0.1,seed=4.txt"), {"epoch", "test accuracy"}));
   EXPECT_TRUE(holds(read_file(out() + "/sweep.html"), {"<!doctype html>", "lr 0.1"}));
+}
+
+TEST_F(Sweep, SaysOnceWhatItsRunsChooseAndWarnOf) {
+  write_picture_folder(folder_ / "set", 6, 2);
+  write_file(folder_ / "set/train/notes.txt", "none");
+  const Outcome outcome =
+      ringlet({"train", "--data", folder_ / "set", "--epochs", "2", "--max-steps", "1", "--freeze",
+               "all-but-head", "--seeds", "1,2", "--out", out()});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  const auto count = [](const std::string& text, const std::string& word) {
+    int times = 0;
+    for (auto at = text.find(word); at != text.npos; at = text.find(word, at + 1)) ++times;
+    return times;
+  };
+  EXPECT_EQ(count(outcome.out, "chosen    resnet20 (--model)"), 1) << outcome.out;
+  EXPECT_EQ(count(outcome.out, "chosen    --batch-size"), 1) << outcome.out;
+  EXPECT_EQ(count(outcome.err, "ringlet: warning: --freeze all-but-head"), 1) << outcome.err;
+  // What --max-steps ends is done.
+  EXPECT_EQ(outcome.out.find("stopped"), std::string::npos) << outcome.out;
+  for (const json& run : record().at("runs")) EXPECT_EQ(run.at("status"), "done");
 }
 
 TEST_F(Sweep, RecordsWhatCameOfEachRun) {
