@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+#include <system_error>
+
 #include "app/cli/suggest.h"
 #include "base/error.h"
 #include "data/open_dataset.h"
@@ -68,6 +71,14 @@ CLI::Validator data_name() {
   return CLI::Validator(
       [](const std::string& name) -> std::string {
         if (data::is_dataset(name)) return {};
+        std::error_code error;
+        if (std::filesystem::exists(name, error)) {
+          return fmt::format(
+              "'{}' is a file, and no .rec; name a folder with a folder for each class", name);
+        }
+        if (name.find('/') != std::string::npos) {
+          return fmt::format("there is no folder and no .rec '{}'; correct the path", name);
+        }
         const std::vector<std::string> known = data::dataset_names();
         return fmt::format("'{}' is neither {} nor a folder nor a .rec{}", name,
                            fmt::join(known, " nor "), did_you_mean(name, known));

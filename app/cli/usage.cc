@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "app/cli/suggest.h"
+#include "base/one_line.h"
+#include "data/open_dataset.h"
 
 namespace ringlet::app {
 
@@ -54,6 +56,12 @@ std::string explain_count(const std::string& message) {
   return flag + " needs a value";
 }
 
+/// "--data photos", where that word is data which the command would take by the flag; else empty.
+std::string data_for(const CLI::App& command, const std::string& word) {
+  if (command.get_option_no_throw("--data") == nullptr || !data::is_dataset(word)) return {};
+  return "--data " + on_one_line(word);
+}
+
 std::string replaced(std::string text, const std::string& what, const std::string& by) {
   const auto at = text.find(what);
   return at == std::string::npos ? text : text.replace(at, what.size(), by);
@@ -69,7 +77,8 @@ std::string full_name(const CLI::App& command) {
 std::string explain_unknown(const CLI::App& command, const std::string& word) {
   const auto known = word.starts_with("-") ? flags_of(command) : commands_of(command);
   const std::string name = word.substr(0, word.find('='));
-  std::string meant = ours_for(name, known);
+  std::string meant = word.starts_with("-") ? "" : data_for(command, word);
+  if (meant.empty()) meant = ours_for(name, known);
   if (meant.empty()) meant = nearest(name, known);
   return fmt::format("'{}' is not known to '{}'{} {}", word, full_name(command),
                      meant.empty() ? "" : fmt::format("; did you mean {}?", meant),

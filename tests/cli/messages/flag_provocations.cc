@@ -136,6 +136,11 @@ std::vector<Provocation> provocations_by_flags() {
               stage.holding_sweep(R"({"kind":"ringlet sweep","flags":["--lr=1"],"runs":[]})")});
        }},
       usage({"train", "--data", "/no/such"}),
+      usage({"train", "--data", "nosuch"}),
+      {2,
+       [](const Stage& stage) {
+         return ringlet({"train", "--data", stage.file("a.txt", "")});
+       }},
       usage({"inspect"}),
       usage({"--json", "devices"}),
       usage({"train", "--out", ""}),
