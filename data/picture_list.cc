@@ -13,6 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kNamed = 3;  // of those that were passed over
+constexpr std::size_t kNamedForeign = 100;
 
 bool is_hidden(const std::string& name) { return name.starts_with('.'); }
 
@@ -71,6 +72,7 @@ class ClassWalk {
     const fs::path file = root_ / path;
     if (const auto ending = foreign_ending(file)) {
       ++list_.foreign[{*ending, path.substr(0, path.find('/'))}];
+      if (list_.foreign_files.size() < kNamedForeign) list_.foreign_files.push_back(path);
       return;
     }
     if (!has_image_name(file)) return pass(path);

@@ -25,6 +25,7 @@ struct PictureList {
   std::int64_t stray_count = 0;
   /// Pictures with an ending that is not read: how many, by ending and class.
   std::map<std::pair<std::string, std::string>, std::int64_t> foreign;
+  std::vector<std::string> foreign_files;  ///< the first hundred of these
 };
 
 /// Lists `folder`, which holds a folder for each class. Throws DataError where it cannot.

@@ -7,7 +7,6 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <variant>
 
 #include "app/cli/signals.h"
 #include "base/files/json_text.h"
@@ -113,17 +112,8 @@ Fit fit_of(const RawFlags& flags) {
 /// when all have been compared.
 std::string in_words(const train::GivenOptions& usual, const Fit& fit, bool is_split,
                      const char* what_for) {
-  std::string words;
-  for (const char* key : {"epochs", "batch_size", "lr", "augment", "label_smoothing"}) {
-    const auto found = usual.find(key);
-    if (found == usual.end()) continue;
-    const auto text = [](const auto& value) { return fmt::format("{}", value); };
-    words +=
-        fmt::format("{}{} {}", words.empty() ? "" : " ",
-                    train::recipe_options().at(key).flag_name(), std::visit(text, found->second));
-  }
-  return fmt::format("{}: {} {}{} pictures", words, what_for, is_split ? "about " : "",
-                     train::with_commas(fit.pictures));
+  return fmt::format("{}: {} {}{} pictures", train::in_words(usual), what_for,
+                     is_split ? "about " : "", train::with_commas(fit.pictures));
 }
 
 FittedFlags with(const RawFlags& flags, const Fit& fit) {

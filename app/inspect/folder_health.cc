@@ -1,6 +1,7 @@
 #include "app/inspect/folder_health.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "base/data_error.h"
@@ -34,6 +35,7 @@ void add_part(const fs::path& folder, const fs::path& part, bool tested, FolderH
     health.parts.notes.push_back(stray);
   }
   for (const std::string& name : list.passed) health.passed_names.push_back(below + name);
+  for (const std::string& name : list.foreign_files) health.foreign_names.push_back(below + name);
 }
 
 /// As a run without --split would.
@@ -71,6 +73,14 @@ void find_alike(FolderHealth& health) {
     group.across_parts |= picture.tested != first.tested;
     group.across_classes |= picture.label != first.label;
   }
+  std::map<std::size_t, std::int64_t> twins;
+  for (const std::size_t first : equal) ++twins[first];
+  for (const auto& [first, group] : groups) {
+    if (group.pictures.size() < 2) continue;
+    for (const std::size_t i : group.pictures) {
+      ++(twins[equal[i]] > 1 ? health.equal_pictures : health.near_pictures);
+    }
+  }
   for (auto& [first, group] : groups) {
     if (group.pictures.size() > 1) health.alike.push_back(std::move(group));
   }
@@ -80,11 +90,21 @@ void find_alike(FolderHealth& health) {
   });
 }
 
+/// How many a run would train on, as `ringlet train` counts them before it has read any.
+std::int64_t pictures_of_a_run(const FolderHealth& health) {
+  if (!health.is_split) {
+    return std::count_if(health.pictures.begin(), health.pictures.end(),
+                         [](const FolderHealth::Picture& picture) { return !picture.tested; });
+  }
+  return std::llround(static_cast<double>(health.pictures.size()) * (1 - data::kUsualSplit));
+}
+
 }  // namespace
 
 std::int64_t FolderHealth::count(bool tested) const {
-  return std::count_if(pictures.begin(), pictures.end(),
-                       [&](const Picture& picture) { return picture.tested == tested; });
+  std::int64_t sum = 0;
+  for (const auto& of_class : counts) sum += of_class[tested ? 1 : 0];
+  return sum;
 }
 
 std::int64_t FolderHealth::broken() const {
@@ -114,8 +134,10 @@ FolderHealth examine_folder(const fs::path& folder) {
   if (health.is_split) split(health.parts.train, health);
   find_alike(health);
   health.counts.resize(health.classes.size());
-  for (const FolderHealth::Picture& picture : health.pictures) {
-    ++health.counts[static_cast<std::size_t>(picture.label)][picture.tested ? 1 : 0];
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const FolderHealth::Picture& picture = health.pictures[i];
+    const bool broken = !health.prints[i].defect.empty();
+    ++health.counts[static_cast<std::size_t>(picture.label)][broken ? 2 : picture.tested ? 1 : 0];
   }
   std::vector<int> sides;
   for (std::size_t i = 0; i < files.size(); ++i) {
@@ -126,6 +148,8 @@ FolderHealth examine_folder(const fs::path& folder) {
   std::sort(sides.begin(), sides.end());
   if (!sides.empty()) {
     health.fit = train::fit_to_pictures(sides[sides.size() / 2], std::ssize(sides));
+    health.recipe =
+        train::in_words(train::usual_for_pictures(health.fit.model, {}, pictures_of_a_run(health)));
   }
   return health;
 }

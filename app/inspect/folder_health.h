@@ -37,14 +37,19 @@ struct FolderHealth {
   std::map<std::string, std::int64_t> foreign;  ///< pictures that are not read, by their ending
   std::int64_t passed = 0;                      ///< hidden, or no pictures
   std::vector<std::string> passed_names;        ///< some of them
+  std::vector<std::string> foreign_names;       ///< some of the pictures that are not read
   train::PictureFit fit;                        ///< what a run would choose; size 0: nothing
+  std::string recipe;                           ///< the same, as flags
+  std::int64_t equal_pictures = 0;              ///< that have an equal one
+  std::int64_t near_pictures = 0;               ///< that have a nearly equal one, and no equal one
 
-  std::vector<std::array<std::int64_t, 2>> counts;  ///< of each class: to train on, to test on
+  /// Of each class: to train on, to test on, broken.
+  std::vector<std::array<std::int64_t, 3>> counts;
 
   std::int64_t count(std::int32_t label, bool tested) const {
     return counts[static_cast<std::size_t>(label)][tested ? 1 : 0];
   }
-  std::int64_t count(bool tested) const;
+  std::int64_t count(bool tested) const;  ///< pictures that can be read
   std::int64_t broken() const;
   std::vector<int> shorter_sides() const;  ///< of what can be decoded, ascending
 };

@@ -50,14 +50,15 @@ std::string balance_of(const FolderHealth& health) {
 }
 
 Table classes_of(const FolderHealth& health) {
-  Table table{"classes", {"class", "to train on", "to test on", "part"}, {}};
+  Table table{"classes", {"class", "to train on", "to test on", "broken", "share of all"}, {}};
   const auto all = static_cast<double>(std::max<std::size_t>(1, health.pictures.size()));
   for (std::int32_t label = 0; label < std::ssize(health.classes); ++label) {
-    const std::int64_t train = health.count(label, false), test = health.count(label, true);
+    const auto [train, test, broken] = health.counts[static_cast<std::size_t>(label)];
     table.rows.push_back({health.classes[static_cast<std::size_t>(label)],
                           train,
                           test,
-                          {static_cast<double>(train + test) / all, Form::share}});
+                          broken,
+                          {static_cast<double>(train + test + broken) / all, Form::share}});
   }
   return table;
 }
@@ -89,6 +90,18 @@ Table foreign_of(const FolderHealth& health) {
   Table table{"passed over", {"ending", "pictures", "cure"}, {}};
   for (const auto& [ending, count] : health.foreign) {
     table.rows.push_back({ending, count, cure_for(ending)});
+  }
+  return table;
+}
+
+/// Files that are passed over, by name.
+Table others_of(const FolderHealth& health) {
+  Table table{"not read", {"file", "why"}, {}};
+  for (const std::string& name : health.foreign_names) {
+    table.rows.push_back({name, "such pictures are not read"});
+  }
+  for (const std::string& name : health.passed_names) {
+    table.rows.push_back({name, "hidden, or no picture by its name"});
   }
   return table;
 }
@@ -133,6 +146,7 @@ void add_choice(const FolderHealth& health, Document& document) {
   if (health.fit.image_size == 0) return;
   document.facts.push_back({"model that would be chosen", health.fit.model});
   document.facts.push_back({"image size that would be chosen", health.fit.image_size});
+  document.facts.push_back({"recipe that would be chosen", health.recipe});
 }
 
 void warn(const FolderHealth& health, Document& document) {
@@ -189,13 +203,11 @@ Document describe_pictures(const Subject& subject, const Wishes& wishes) {
   add_sizes(health, document);
   document.facts.push_back({"balance", balance_of(health)});
   document.facts.push_back({"broken pictures", health.broken()});
-  document.facts.push_back(
-      {"equal pictures", pictures_in(health, [](auto& g) { return g.equal; })});
-  document.facts.push_back(
-      {"nearly equal pictures", pictures_in(health, [](auto& g) { return !g.equal; })});
+  document.facts.push_back({"equal pictures", health.equal_pictures});
+  document.facts.push_back({"nearly equal pictures", health.near_pictures});
   document.facts.push_back({"other files", health.passed});
   document.tables = {classes_of(health), formats_of(health), broken_of(health, folder),
-                     foreign_of(health), alike_of(health)};
+                     foreign_of(health), others_of(health),  alike_of(health)};
   warn(health, document);
   if (wishes.thumbnails) add_thumbnails(health, folder, document);
   return document;

@@ -85,7 +85,7 @@ TEST_F(InspectPhotographs, TellsWhatARunWouldMeet) {
   const auto json = parse_json(ringlet({"inspect", "--json", root()}).out).at(0);
   EXPECT_EQ(json["format"], "pictures");
   EXPECT_EQ(json["classes"].size(), 3u);
-  EXPECT_EQ(json["to_train_on"], 18);
+  EXPECT_EQ(json["to_train_on"], 17) << "the broken one is none";
   EXPECT_EQ(json["to_test_on"], 7);
   EXPECT_EQ(json["broken_pictures"], 1);
   EXPECT_EQ(json["equal_pictures"], 6);
@@ -96,6 +96,28 @@ TEST_F(InspectPhotographs, TellsWhatARunWouldMeet) {
   EXPECT_EQ(json["alike"][0]["picture"], "test/red/leak.png");
   EXPECT_EQ(json["alike"][0]["is_like"], "train/red/2.png");
   EXPECT_EQ(json["passed_over"][0]["ending"], ".heic");
+  EXPECT_EQ(json["classes"][1]["class"], "green");
+  EXPECT_EQ(json["classes"][1]["broken"], 1);
+  EXPECT_EQ(json["not_read"].size(), 2u);
+  EXPECT_EQ(json["not_read"][0]["file"], "train/green/phone.HEIC");
+  EXPECT_EQ(json["not_read"][1]["file"], "train/green/notes.txt");
+  // What a run chooses is what is told.
+  const std::string recipe = json["recipe_that_would_be_chosen"];
+  const Outcome run =
+      ringlet({"train", "--data", root(), "--skip-broken", "--max-steps", "0", "--no-out"});
+  EXPECT_TRUE(holds(run.out, {"chosen    " + recipe + ": for 18 pictures"}));
+}
+
+/// Two that are equal, and one that is nearly so.
+TEST_F(InspectPhotographs, CountsEqualPicturesBesideNearlyEqualOnes) {
+  auto image = gradient_image(31, 47, 3);
+  const std::string at = root() + "/train/red/";
+  for (const char* name : {"x.png", "y.png"}) write_file(at + name, as_png(image));
+  image.pixels[0] ^= 1;
+  write_file(at + "z.png", as_png(image));
+  const auto json = parse_json(ringlet({"inspect", "--json", root()}).out).at(0);
+  EXPECT_EQ(json["equal_pictures"], 8);
+  EXPECT_EQ(json["nearly_equal_pictures"], 1);
 }
 
 TEST_F(InspectPhotographs, TellsHowAFolderWouldBeSplit) {

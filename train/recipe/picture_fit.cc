@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "data/picture_spec.h"
+#include "train/recipe/recipe_options.h"
 
 namespace ringlet::train {
 
@@ -70,6 +71,17 @@ GivenOptions usual_for_pictures(const std::string& model, const GivenOptions& gi
   choose("augment", std::string("crop-flip"));
   choose("label_smoothing", 0.1);
   return usual;
+}
+
+std::string in_words(const GivenOptions& chosen) {
+  std::string words;
+  for (const char* key : {"epochs", "batch_size", "lr", "augment", "label_smoothing"}) {
+    const auto found = chosen.find(key);
+    if (found == chosen.end()) continue;
+    words += words.empty() ? "" : " ";
+    words += recipe_options().at(key).flag_name() + " " + text_of(found->second);
+  }
+  return words;
 }
 
 GivenOptions usual_for_fine_tuning(const GivenOptions& given, std::int64_t pictures) {

@@ -39,6 +39,9 @@ std::string model_for(int image_size);
 GivenOptions usual_for_pictures(const std::string& model, const GivenOptions& given,
                                 std::int64_t pictures);
 
+/// "--epochs 50 --batch-size 32": what such a choice is as flags.
+std::string in_words(const GivenOptions& chosen);
+
 /// The same for a model that begins with weights of other data (--fine-tune), of any model. A run
 /// on few pictures has no use for steps that are as large as all of them:
 ///
