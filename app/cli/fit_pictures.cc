@@ -108,8 +108,8 @@ Fit fit_of(const RawFlags& flags) {
   return fit;
 }
 
-/// "--epochs 50 --augment crop-flip: for 800 pictures", or "to fine-tune on 800 pictures". How many a split leaves exactly is known
-/// when all have been compared.
+/// "--epochs 50 --augment crop-flip: for 800 pictures", or "to fine-tune on 800 pictures". How many
+/// a split leaves exactly is known when all have been compared.
 std::string in_words(const train::GivenOptions& usual, const Fit& fit, bool is_split,
                      const char* what_for) {
   return fmt::format("{}: {} {}{} pictures", train::in_words(usual), what_for,

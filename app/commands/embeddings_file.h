@@ -1,5 +1,5 @@
-// --embeddings: what a model answers, as an array that numpy.load() reads: f32 [N, D], and beside it
-// the names of the pictures, a line a row.
+// --embeddings: what a model answers, as an array that numpy.load() reads: f32 [N, D], and beside
+// it the names of the pictures, a line a row.
 #pragma once
 
 #include <cstdint>

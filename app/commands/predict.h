@@ -30,11 +30,10 @@ struct PredictImages {
 
 /// Prints the likeliest classes of each image, and what was done to the image before, pass by pass:
 /// no more than a pass is kept in memory. `assumed`: `info` is not from the file itself, which is
-/// then said. Of several images, those that cannot be
-/// read are named in warnings and left out, and a DataError is thrown at the end. `outputs` is
-/// asked for the images that are written. Where embeddings are, nothing is printed, and names_file_of()
-/// has the images that have a row. Returns the numbers of an image's answer. Throws
-/// FileError.
+/// then said. Of several images, those that cannot be read are named in warnings and left out, and
+/// a DataError is thrown at the end. `outputs` is asked for the images that are written. Where
+/// embeddings are, nothing is printed, and names_file_of() has the images that have a row. Returns
+/// the numbers of an image's answer. Throws FileError.
 std::int64_t predict_images(Device& device, const std::filesystem::path& model,
                             const train::ModelInfo& info, bool assumed,
                             const PredictImages& request, Outputs& outputs);

@@ -261,7 +261,8 @@ FlagValues values_of_run(const RawFlags& flags) {
 }
 
 /// A flag's value in the configuration of the run in `folder`, which says what its state does not:
-/// the weights that it was started from, and how. Empty where it has none, or nothing can be read there.
+/// the weights that it was started from, and how. Empty where it has none, or nothing can be read
+/// there.
 std::string configured(const fs::path& folder, const std::string& key) {
   std::error_code error;
   if (!fs::is_regular_file(folder / kConfigFile, error)) return {};  // a pipe would be waited for

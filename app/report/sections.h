@@ -50,7 +50,8 @@ Html setup_section(const std::vector<RunFolder>& runs, const DefaultConfig& defa
 Html sync_table(const RunFolder& run, const std::string& id);
 
 /// The test data: a confusion matrix, each class's accuracy, and the images that the model got most
-/// wrong. `weights`: whose answers these are, where the run has not ended. `suffix` ends the ids of its parts (confusion, mistakes), where a page has several.
+/// wrong. `weights`: whose answers these are, where the run has not ended. `suffix` ends the ids of
+/// its parts (confusion, mistakes), where a page has several.
 Html test_section(const TestResults& results, const std::string& weights,
                   const std::string& suffix);
 

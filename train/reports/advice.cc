@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kLeastEpochs = 3;
 constexpr double kGuessing = 0.98;      // of the loss of equal probabilities
-constexpr double kDiverged = 1.5;      // of that loss
+constexpr double kDiverged = 1.5;       // of that loss
 constexpr std::int64_t kTelling = 200;  // steps: from fewer, the loss says nothing of the rate
 constexpr double kAnother = 10;         // times lower is the rate that is named
 constexpr double kByHeart = 0.5;        // of the test loss
