@@ -59,13 +59,19 @@ void add_data_flags(CLI::App& app, RawFlags& flags);
 /// To be called in the command's callback, when nothing but the command line was read: notes which
 /// flags of add_data_flags() it has.
 void note_data_flags(const CLI::App& app, RawFlags& flags);
+/// Whether --precision may be left to the machine: `auto`, of a run that begins.
+enum class PrecisionFlag : bool { named, may_be_auto };
 /// Adds the flags of the recipe: what decides what is learnt.
-void add_recipe_flags(CLI::App& app, RawFlags& flags);
+void add_recipe_flags(CLI::App& app, RawFlags& flags,
+                      PrecisionFlag precision = PrecisionFlag::named);
 /// Adds the flags of these rows of train::recipe_options() alone.
 void add_recipe_flags(CLI::App& app, RawFlags& flags, const char* group,
                       std::initializer_list<const char*> keys);
 /// Adds --precision and --emulate-precision.
-void add_precision_flags(CLI::App& app, RawFlags& flags, const char* group = kRecipeGroup);
+void add_precision_flags(CLI::App& app, RawFlags& flags, const char* group = kRecipeGroup,
+                         PrecisionFlag precision = PrecisionFlag::named);
+/// Whether --precision auto was given.
+bool leaves_precision_open(const RawFlags& flags);
 /// Adds the flags of these rows of train::run_options(), and of the program's own.
 void add_run_flags(CLI::App& app, RawFlags& flags, const char* group,
                    std::initializer_list<const char*> keys);

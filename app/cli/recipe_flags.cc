@@ -109,9 +109,23 @@ void add_row(CLI::App& app, RawFlags& flags, const Row& row, const char* group =
 
 }  // namespace
 
-void add_precision_flags(CLI::App& app, RawFlags& flags, const char* group) {
-  add_row(app, flags, train::recipe_options().at("precision"), group);
+void add_precision_flags(CLI::App& app, RawFlags& flags, const char* group,
+                         PrecisionFlag precision) {
+  Row row = train::recipe_options().at("precision");
+  if (precision == PrecisionFlag::may_be_auto) {
+    row.help += "; auto times steps in f32 and bf16, and takes bf16 where that is faster";
+    row.choices = [named = row.choices] {
+      std::vector<std::string> choices = named();
+      choices.emplace_back(train::kAutomaticPrecision);
+      return choices;
+    };
+  }
+  add_row(app, flags, row, group);
   add_run_flags(app, flags, group, {"emulate_precision"});
+}
+
+bool leaves_precision_open(const RawFlags& flags) {
+  return given_or<std::string>(flags, "precision", "") == train::kAutomaticPrecision;
 }
 
 void add_recipe_flags(CLI::App& app, RawFlags& flags, const char* group,
@@ -119,10 +133,10 @@ void add_recipe_flags(CLI::App& app, RawFlags& flags, const char* group,
   for (const char* key : keys) add_row(app, flags, train::recipe_options().at(key), group);
 }
 
-void add_recipe_flags(CLI::App& app, RawFlags& flags) {
+void add_recipe_flags(CLI::App& app, RawFlags& flags, PrecisionFlag precision) {
   for (const Row& row : train::recipe_options().rows()) {
     if (row.key == "precision") {
-      add_precision_flags(app, flags);
+      add_precision_flags(app, flags, kRecipeGroup, precision);
     } else if (row.has_flag) {
       add_row(app, flags, row);
     }

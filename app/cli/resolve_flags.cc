@@ -200,13 +200,15 @@ bool chooses_micro_batches(const RawFlags& flags) {
 train::TrainOptions resolve(const RawFlags& flags) {
   check_stage_devices(flags);
   train::Recipe recipe = train::default_recipe(flags.model);
-  const train::GivenOptions given = with_tf32(flags);
+  train::GivenOptions given = with_tf32(flags);
+  if (leaves_precision_open(flags)) given.erase("precision");  // no value of the table's
   checked([&] {
     train::choose_optimizer(recipe, given_or(flags, "optimizer", recipe.optimizer));
     const train::Files& files = flags.options.files;
     if (files.fine_tune) train::set_fine_tuning(recipe, given, files.init);
     train::recipe_options().set(recipe, given);
   });
+  if (leaves_precision_open(flags)) recipe.precision = train::Precision::automatic;
   if (chooses_micro_batches(flags)) {
     recipe.accumulate = micro_batches_of(flags, recipe, recipe.batch_size);
   }
@@ -228,7 +230,8 @@ train::TrainOptions resolve(const RawFlags& flags, const train::Recipe& saved,
   for (const auto& [key, value] : with_tf32(flags)) {
     const auto& row = train::recipe_options().at(key);
     const train::OptionValue own = row.get(saved);
-    if (own == value) continue;
+    const bool goes_by_run = key == "precision" && leaves_precision_open(flags);  // what it took
+    if (own == value || goes_by_run) continue;
     if (row.may_become != nullptr && row.may_become(own, value)) {
       row.set(goes_on, value);
     } else {

@@ -83,7 +83,14 @@ struct RunFlags {
   }
 };
 
+[[noreturn]] void refuse_open_precision() {
+  throw UsageError(
+      "--precision auto: the runs of a sweep are compared, and each might take another type; name "
+      "one");
+}
+
 void refuse_beside_a_sweep(const RawFlags& flags) {
+  if (leaves_precision_open(flags)) refuse_open_precision();
   if (flags.in_processes && !flags.processes) {
     throw UsageError(
         "a sweep starts its runs by itself: --processes needs a number beside --seeds and --sweep");
@@ -117,6 +124,7 @@ const CLI::Option& option_of(const CLI::App& command, const sweep::Axis& axis,
       });
   if (is_given) throw UsageError(fmt::format("--{} is given and swept; leave one out", key));
   for (const std::string& value : axis.values) {
+    if (key == "precision" && value == train::kAutomaticPrecision) refuse_open_precision();
     if (is_switch(*option) && value != "true" && value != "false") {
       throw UsageError(fmt::format("--sweep: --{} takes no value; sweep {}=true,false", key, key));
     }

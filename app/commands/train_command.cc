@@ -48,6 +48,7 @@
 #include "train/loop/best_test.h"
 #include "train/recipe/models.h"
 #include "train/reports/advice.h"
+#include "train/setup/precision_trial.h"
 #include "train/task/classification.h"
 #include "train/telemetry/console.h"
 #include "train/telemetry/run_files.h"
@@ -100,6 +101,12 @@ void print_folder(const fs::path& out, bool begins) {
 
 void print_fit(const FittedFlags& fitted) {
   for (const std::string& line : fitted.told) fmt::print("chosen    {}\n", line);
+}
+
+/// What `auto` took, or what the type that was named takes beside f32 (`told`).
+void print_precision(const train::RunSetup& setup, const std::string& told) {
+  if (!setup.precision_told.empty()) fmt::print("chosen    {}\n", setup.precision_told);
+  if (!told.empty()) fmt::print("precision {}\n", told);
 }
 
 /// A model's name stands for weights that others have published. Who reads them says which.
@@ -440,6 +447,9 @@ int run_training(const RawFlags& flags, const CLI::App& command, comm::Group& gr
   });
   if (speaks && former) warn_of_other_tests(former->weights, *data.test);
   if (speaks && !former && !files.init.empty()) print_init(flags, setup);
+  options.recipe.precision = setup.options.recipe.precision;
+  const std::string precision = train::told_of_precision(setup, &group);
+  if (speaks) print_if_possible([&] { print_precision(setup, precision); });
   setup.stop_requested = is_to_stop;
 
   const std::optional<train::RunFiles> written =
@@ -479,7 +489,7 @@ void add_train_command(CLI::App& app, Action& action) {
   command->get_option("--model")->description(
       fmt::format("which network and recipe [{}; by the photographs of a folder]", flags->model));
   add_run_flags(*command, *flags, kModelGroup, {"allow_empty_classes", "cache", "skip_broken"});
-  add_recipe_flags(*command, *flags);
+  add_recipe_flags(*command, *flags, PrecisionFlag::may_be_auto);
   add_process_flag(*command, *flags);
   add_replica_flags(*command, *flags);
   add_stage_flags(*command, *flags);

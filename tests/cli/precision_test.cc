@@ -48,6 +48,50 @@ TEST(PrecisionFlag, EvaluatesInF32UnlessAsked) {
       ringlet({"predict", "--checkpoint", out, "--precision", "f16", "--emulate-precision", bag})));
 }
 
+TEST(PrecisionFlag, AutoIsToldKeptAndResumed) {
+  const TemporaryDirectory folder;
+  const std::string out = folder / "run";
+  const Arguments automatic{"--precision", "auto", "--emulate-precision"};
+  const Outcome first =
+      ringlet(quick_train(automatic + Arguments{"--out", out, "--max-steps", "2"}));
+  ASSERT_TRUE(succeeds(first));
+  const bool narrow =
+      first.out.find("chosen    --precision bf16: bf16 takes ") != std::string::npos;
+  if (!narrow) EXPECT_TRUE(holds(first.out, {"chosen    --precision f32: bf16 takes "}));
+  const std::string taken = narrow ? "bf16" : "f32";
+  EXPECT_TRUE(holds(read_file(folder / "run/config.toml"), {"precision = \"" + taken + "\""}));
+  const bool kept = read_file(folder / "run/state/state.json").find(R"("precision": "bf16")") !=
+                    std::string::npos;
+  EXPECT_EQ(kept, narrow);  // a state says nothing of f32
+  const Outcome second = ringlet(Arguments{"train", "--resume", out} + automatic);
+  ASSERT_TRUE(succeeds(second));
+  EXPECT_EQ(second.out.find("chosen    --precision"), std::string::npos);
+
+  const std::string named = folder / "named";
+  ASSERT_TRUE(succeeds(ringlet(quick_train(
+      {"--precision", taken, "--emulate-precision", "--out", named, "--max-steps", "2"}))));
+  ASSERT_TRUE(succeeds(ringlet({"train", "--resume", named, "--emulate-precision"})));
+  EXPECT_TRUE(read_file(folder / "run/state/model.safetensors") ==
+              read_file(folder / "named/state/model.safetensors"));
+}
+
+TEST(PrecisionFlag, AutoIsOneTypeInAllProcessesAndNoStates) {
+  const TemporaryDirectory folder;
+  const Outcome two =
+      ringlet(quick_train({"--precision", "auto", "--emulate-precision", "--processes", "2"}));
+  ASSERT_TRUE(succeeds(two));
+  EXPECT_TRUE(holds(two.out, {"chosen    --precision "}));
+  EXPECT_EQ(two.out.find("chosen    --precision "), two.out.rfind("chosen    --precision "));
+  const Outcome printed = ringlet({"train", "--precision", "auto", "--print-config"});
+  ASSERT_TRUE(succeeds(printed));
+  EXPECT_TRUE(holds(printed.out, {"precision = \"auto\""}));
+  for (const Arguments& other : {Arguments{"eval", "--checkpoint", folder / "run"},
+                                 Arguments{"bench", "train"}, Arguments{"pipeline"}}) {
+    EXPECT_TRUE(fails_with(2, ringlet(other + Arguments{"--precision", "auto"}),
+                           {"'auto' is not one of f32, tf32, bf16, f16"}));
+  }
+}
+
 // A state says nothing of f32, as older ones say nothing of --tf32.
 TEST(PrecisionFlag, Tf32MayBeTakenUpByAStateThatDoesNotSayIt) {
   const TemporaryDirectory folder;

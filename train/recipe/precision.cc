@@ -24,6 +24,8 @@ const char* name_of(Precision precision) {
       return "bf16";
     case Precision::f16:
       return "f16";
+    case Precision::automatic:
+      return kAutomaticPrecision;
   }
   return "?";
 }

@@ -16,11 +16,16 @@ enum class Precision : std::uint8_t {
   f32,
   tf32,  ///< GPUs: factors of products are rounded to 10 bits; elsewhere f32
   bf16,
-  f16  ///< with a scale of the loss that follows what f16 can hold (train/loop/loss_scale.h)
+  f16,  ///< with a scale of the loss that follows what f16 can hold (train/loop/loss_scale.h)
+  /// Of a run that begins: make_run_setup() takes f32 or bf16, whichever is faster where it runs
+  /// (train/setup/precision_trial.h). No state has it, and only a TrainOptions may.
+  automatic
 };
 
 const char* name_of(Precision precision);    ///< "bf16"
-std::vector<std::string> precision_names();  ///< all of them
+std::vector<std::string> precision_names();  ///< all but that of `automatic`
+/// The name of `automatic`, which parse_precision() does not know.
+inline constexpr const char* kAutomaticPrecision = "auto";
 /// Throws ContractError naming the choices.
 Precision parse_precision(std::string_view name);
 

@@ -13,11 +13,9 @@ Bf16Products bf16_products(bool emulate) {
   return emulate ? Bf16Products::none : detect_bf16_products(detect_instruction_set());
 }
 
-namespace {
-
-/// Why a processor would compute so through f32; empty where it need not.
-std::string why_through_f32(Precision precision, Layout layout,
-                            const std::vector<nn::Parameter*>& parameters) {
+std::string why_through_f32(Precision precision, DeviceKind device, Layout layout,
+                            const std::vector<nn::Parameter*>& parameters, bool emulate) {
+  if (!is_narrow(precision) || device == DeviceKind::cuda || emulate) return "";
   if (precision == Precision::f16) return "processors have no products of f16";
   const Bf16Products products = bf16_products(false);
   if (products == Bf16Products::none) return "it has neither AMX nor AVX512_BF16";
@@ -29,12 +27,9 @@ std::string why_through_f32(Precision precision, Layout layout,
   return "no convolution of this model has enough channels for its products of bf16";
 }
 
-}  // namespace
-
 void require_precision(Precision precision, DeviceKind device, Layout layout,
                        const std::vector<nn::Parameter*>& parameters, bool emulate) {
-  if (!is_narrow(precision) || device == DeviceKind::cuda || emulate) return;
-  const std::string why = why_through_f32(precision, layout, parameters);
+  const std::string why = why_through_f32(precision, device, layout, parameters, emulate);
   if (why.empty()) return;
   throw ContractError(fmt::format(
       "--precision {} would be computed through f32 on this processor, slower than f32 ({}); leave "

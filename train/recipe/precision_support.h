@@ -1,6 +1,7 @@
 // Which devices compute in which precision.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "base/instruction_set.h"
@@ -15,9 +16,14 @@ namespace ringlet::train {
 /// f32, alike on all processors.
 Bf16Products bf16_products(bool emulate);
 
+/// Why a processor would compute a model of `parameters` in `layout` through f32, slower than in
+/// f32; empty where it would not, and where `device` is a GPU or `precision` is not narrow.
+/// `emulate`: Execution::emulate_precision, which takes that on.
+std::string why_through_f32(Precision precision, DeviceKind device, Layout layout,
+                            const std::vector<nn::Parameter*>& parameters, bool emulate);
+
 /// Throws ContractError, naming the remedy, where `device` does not compute so, or only slower than
-/// in f32: a processor with a model of `parameters` in `layout`. `emulate`:
-/// Execution::emulate_precision.
+/// in f32, as above.
 void require_precision(Precision precision, DeviceKind device, Layout layout,
                        const std::vector<nn::Parameter*>& parameters, bool emulate);
 

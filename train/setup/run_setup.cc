@@ -24,6 +24,7 @@
 #include "train/optimizers/optimizer.h"
 #include "train/recipe/recipe_options.h"
 #include "train/recipe/version.h"
+#include "train/setup/precision_trial.h"
 #include "train/setup/run_length.h"
 #include "train/setup/run_options.h"
 #include "train/sync/shard_tree.h"
@@ -184,9 +185,11 @@ OptionTable<Recipe> table_of(const TrainOptions& options) {
   return table;
 }
 
-/// A program may take a batch that is larger than any data: it is all of them.
-Recipe with_possible_batch(Recipe recipe) {
+/// What ranges are checked of. A program may take a batch that is larger than any data: it is all
+/// of them. A precision that is left open becomes one of the others.
+Recipe judged(Recipe recipe) {
   recipe.batch_size = std::min(recipe.batch_size, std::int64_t{std::numeric_limits<int>::max()});
+  if (recipe.precision == Precision::automatic) recipe.precision = Precision::f32;
   return recipe;
 }
 
@@ -205,7 +208,7 @@ void check(const TrainOptions& options, bool begins) {
   const Recipe& recipe = options.recipe;
   const OptionTable<Recipe> table = table_of(options);
   const bool own_optimizer = options.make_optimizer != nullptr;
-  check_ranges(with_possible_batch(recipe), flag_of, own_optimizer, table);
+  check_ranges(judged(recipe), flag_of, own_optimizer, table);
   check_run_ranges(options);
   if (!own_optimizer) (void)find_optimizer(recipe.optimizer);
   check_belongings(recipe, begins, own_optimizer, table);
@@ -376,6 +379,10 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
   require(!setup.options.execution.deterministic || !options.execution.autotune, "--autotune",
           "takes the kernel that was the fastest this time, and another may give other bits; leave "
           "it out with --exact and --deterministic");
+  const bool chooses_precision = recipe.precision == Precision::automatic;
+  require(!setup.options.execution.deterministic || !chooses_precision, "--precision auto",
+          "takes the type that was the faster this time, and another run may take another; name "
+          "one with --exact and --deterministic");
   const std::string& sync = options.execution.sync;
   require(!recipe.narrow_between || sync == comm::AutoAllReduce::kName ||
               options.execution.strategies.has(sync, &comm::Strategy::narrows_between),
@@ -414,6 +421,11 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
           "--layout lanes", "is for the CPU; leave it out");
   require(kind == DeviceKind::cuda || options.execution.layout != LayoutChoice::nhwc,
           "--layout nhwc", "is for GPUs; leave it out");
+  if (chooses_precision) {
+    PrecisionChoice choice = choose_precision(setup, group);
+    setup.options.recipe.precision = setup.replica.recipe.precision = choice.taken;
+    setup.precision_told = std::move(choice.told);
+  }
   setup.replica.layout =
       mixed ? Layout::nchw
             : choose_layout(options.execution.layout, kind, unit, setup.replica.recipe.precision);

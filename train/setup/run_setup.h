@@ -46,7 +46,8 @@ struct RunSetup {
   std::int64_t evaluation_batch = 0;
   std::vector<VerificationSet> verification;  ///< in the order of --verify
   PassOfPairs verification_pass;              ///< fixed as evaluation_batch is
-  bool keeps_best = false;                    ///< the model of the best test (best_test.h)
+  std::string precision_told{};  ///< what `--precision auto` took, and why (precision_trial.h)
+  bool keeps_best = false;       ///< the model of the best test (best_test.h)
   std::int64_t first_step = 0;
   std::int64_t planned_steps = 0;
   std::int64_t last_step = 0;  ///< planned_steps, or less with --max-steps
@@ -59,9 +60,10 @@ struct RunSetup {
 };
 
 /// Checks the options against each other and the data, and works out everything above. What the
-/// execution leaves open is decided here (train/sync/transport_choice.h). `ranks`: of the world, a
+/// execution leaves open is decided here (train/sync/transport_choice.h), and so is
+/// Precision::automatic: options.recipe of the setup has what was taken. `ranks`: of the world, a
 /// multiple of the stages. `group`: the run's processes, for what they find out together (the costs
-/// of a model in stages); all of them call this then.
+/// of a model in stages, the faster precision); all of them call this then.
 /// Throws ContractError or FileError with the remedy.
 RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, int ranks,
                         std::optional<SavedState> resumed = {}, comm::Group* group = nullptr);

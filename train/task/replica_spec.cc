@@ -137,6 +137,12 @@ nn::Pass pass_of(const Task& task, nn::Layer& model, bool training) {
   };
 }
 
+std::string why_through_f32(const ReplicaSpec& spec, DeviceKind device, bool emulate) {
+  const auto model = make_model(spec);
+  return why_through_f32(spec.recipe.precision, device, spec.layout,
+                         nn::register_model(*model).parameters, emulate);
+}
+
 void require_precision(const ReplicaSpec& spec, DeviceKind device, bool emulate) {
   const Precision precision = spec.recipe.precision;
   if (!is_narrow(precision)) return;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "data/field.h"
@@ -75,6 +76,9 @@ nn::Variable run_forward(const ReplicaSpec& spec, const Task& task, const TaskPa
 /// The same for a dry run. All must outlive it; without `spec`, of the whole model.
 nn::Pass pass_of(const ReplicaSpec& spec, const Task& task, nn::Layer& model, bool training);
 nn::Pass pass_of(const Task& task, nn::Layer& model, bool training);
+
+/// Why a processor would compute the model's precision through f32 (precision_support.h).
+std::string why_through_f32(const ReplicaSpec& spec, DeviceKind device, bool emulate);
 
 /// Throws ContractError where such a device computes the model's precision not at all, or slowly
 /// (precision.h).

@@ -59,6 +59,7 @@ std::string batch_in_words(const StartReport& report) {
 std::string precision_in_words(const Recipe& recipe) {
   switch (recipe.precision) {
     case Precision::f32:
+    case Precision::automatic:  // a run has none
       break;
     case Precision::tf32:
       return "products of f32 with factors rounded to 10 bits, on GPUs";
