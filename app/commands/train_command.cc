@@ -29,6 +29,7 @@
 #include "app/cli/standard_output.h"
 #include "app/cli/usage.h"
 #include "app/cli/version.h"
+#include "app/commands/begun_weights.h"
 #include "app/commands/checkpoint.h"
 #include "app/commands/exact_bytes.h"
 #include "app/commands/former_run.h"
@@ -41,9 +42,7 @@
 #include "base/one_line.h"
 #include "comm/shared_text.h"
 #include "data/synthetic_faces.h"
-#include "nn/parameters.h"
 #include "train/files/load_model.h"
-#include "train/files/published_weights.h"
 #include "train/files/state.h"
 #include "train/loop/best_test.h"
 #include "train/recipe/models.h"
@@ -107,48 +106,6 @@ void print_fit(const FittedFlags& fitted) {
 void print_precision(const train::RunSetup& setup, const std::string& told) {
   if (!setup.precision_told.empty()) fmt::print("chosen    {}\n", setup.precision_told);
   if (!told.empty()) fmt::print("precision {}\n", told);
-}
-
-/// A model's name stands for weights that others have published. Who reads them says which.
-void find_named_weights(fs::path& init) {
-  const fs::path found = train::find_weights(init);
-  if (found == init) return;
-  fmt::print("init      {}: {}\n", init.string(), on_one_line(found.string()));
-  init = found;
-}
-
-/// Throws FileError for weights that say of which other model they are, and do not fit this one.
-void require_model(const fs::path& file, const std::string& model,
-                   const train::TakenWeights& taken) {
-  const std::optional<train::ModelInfo> info = train::read_model_info(file);
-  if (taken.fits() || !info || info->model == model) return;
-  throw FileError(fmt::format(
-      "{} holds weights of {}, and this run trains {}; take --model {}, or weights of {}",
-      file.string(), info->model, model, info->model, model));
-}
-
-/// What the run takes of the weights that it begins with.
-void print_init(const RawFlags& flags, const train::RunSetup& setup) {
-  const train::TrainOptions& options = setup.options;
-  const auto model = train::make_model(options.recipe.model, setup.replica.input);
-  const nn::Registry registry = nn::register_model(*model);
-  const fs::path file = train::model_file_of(options.files.init);
-  const train::TakenWeights taken = train::taken_from(file, registry);
-  require_model(file, options.recipe.model, taken);
-  if (!taken.fits()) return;  // whoever loads them says what is wrong
-  fmt::print("init      {}\n", on_one_line(in_words(taken, file)));
-  const std::string passed = train::passed_over_in(file, registry);
-  if (!passed.empty()) fmt::print("init      {}\n", on_one_line(passed));
-  if (options.files.fine_tune || flags.recipe.contains("lr")) return;
-  fmt::print("init      with the rate of a start from nothing; --fine-tune takes a tenth of it\n");
-}
-
-/// What is frozen is worth keeping where it has been learnt.
-void warn_of_frozen_chance(const train::TrainOptions& options) {
-  if (options.recipe.freeze != "all-but-head" || !options.files.init.empty()) return;
-  print_warning(
-      "--freeze all-but-head without --init leaves all but the last layer as it was drawn at "
-      "random; --init FILE gives it weights that are worth keeping");
 }
 
 /// Notes how long the first step took to come, and where things were saved.

@@ -212,7 +212,7 @@ TEST(SweepResults, KnowsNothingOfSingleRuns) {
 
 TEST(SweepResults, GoByTheLossWhereNoAccuracyIsMeasured) {
   const SweepPlan plan = plan_of({axis_of("lr=0.1,0.2")}, {"1", "2"});
-  Outcomes outcomes = done({0.5, 0.9, 0.5, 0.9});
+  Outcomes outcomes = done({0.5, 0.9, 0.51, 0.91});
   for (Outcome& outcome : outcomes) outcome.test_accuracy = NAN;
   const Figure figure = figure_of(outcomes);
   EXPECT_STREQ(figure.name, "test loss");

@@ -1,5 +1,6 @@
 // A folder of photographs as it lies: split, fitted with a model and a size, learnt, read again.
 #include <filesystem>
+#include <random>
 
 #include "tests/cli/program.h"
 #include "tests/support/files.h"
@@ -173,15 +174,29 @@ TEST_F(PicturesOfAUser, BeginWithWeightsOfWhichTheRunSaysWhatItTakes) {
                                "--fine-tune takes a tenth"}));
   EXPECT_EQ(ringlet(train(begin + Arguments{"--lr", "0.1"})).out.find("--fine-tune"),
             std::string::npos);
+  EXPECT_EQ(same.out.find("its classes are others"), std::string::npos) << same.out;
+  fs::rename(photos() + "/red", photos() + "/purple");
+  EXPECT_TRUE(holds(ringlet(train(begin)).out,
+                    {"init      its classes are others (red where here is purple)"}));
+  fs::rename(photos() + "/purple", photos() + "/red");
   // A class more.
-  fs::copy(photos() + "/red", photos() + "/yellow");
-  const Outcome other = ringlet(train(begin + Arguments{"--fine-tune", "--image-size", "12"}));
+  fs::create_directory(photos() + "/yellow");
+  std::mt19937 random(1);
+  for (const char* name : {"1.ppm", "2.ppm", "3.ppm", "4.ppm"}) {
+    std::string pixels(20 * 20 * 3, ' ');
+    for (char& value : pixels) value = static_cast<char>(random());
+    write_file(photos() + "/yellow/" + name, "P6 20 20 255\n" + pixels);
+  }
+  const Outcome other = ringlet(train(begin + Arguments{"--fine-tune"}));
   EXPECT_EQ(other.code, 0) << other.err;
   EXPECT_TRUE(holds(other.out, {"init      " + file +
                                 ": 4 of the model's 6 tensors; the last layer, "
                                 "fc3, starts anew, since it has 3 outputs there and 4 here\n"}));
   EXPECT_EQ(other.out.find("takes a tenth"), std::string::npos);
-  EXPECT_TRUE(fails_with(1, ringlet(train(begin)), {"--fine-tune or --replace-head"}));
+  const Outcome refused = ringlet(train(begin));
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_TRUE(holds(refused.err, {"--fine-tune or --replace-head"}));
+  EXPECT_EQ(refused.out.find("init  "), std::string::npos) << refused.out;
 }
 
 TEST_F(PicturesOfAUser, AreFineTunedInSmallSteps) {
@@ -196,9 +211,12 @@ TEST_F(PicturesOfAUser, AreFineTunedInSmallSteps) {
 
 TEST_F(PicturesOfAUser, BeginWithNoOtherModel) {
   ASSERT_EQ(ringlet(train({"--out", out()})).code, 0);
-  EXPECT_TRUE(fails_with(
-      1, ringlet(train({"--init", out(), "--no-out", "--model", "resnet20"})),
-      {"holds weights of mlp, and this run trains resnet20; take --model mlp, or weights of resnet20"}));
+  const Outcome refused =
+      ringlet({"train", "--data", photos(), "--init", out(), "--no-out", "--model", "resnet20"});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_TRUE(
+      holds(refused.err, {"holds weights of mlp, and this run trains resnet20; take --model "
+                          "mlp, or weights of resnet20"}));
 }
 
 }  // namespace

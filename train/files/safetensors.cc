@@ -141,11 +141,12 @@ void SafetensorsFile::match(std::span<const TensorSpec> expected, bool allow_sur
     problems.push_back("surplus " + surplus);
   }
   if (problems.empty()) return;
-  constexpr std::size_t kMostNamed = 6;  // of a model's hundreds
+  constexpr std::size_t kMostNamed = 12;  // of a model's hundreds: the first, and the last
   if (problems.size() > kMostNamed) {
-    const std::size_t more = problems.size() - kMostNamed;
-    problems.resize(kMostNamed);
-    problems.push_back(fmt::format("and {} more", more));
+    const std::size_t left_out = problems.size() - kMostNamed;
+    const auto first = problems.begin() + kMostNamed - 1;
+    problems.erase(first, problems.end() - 1);
+    problems.insert(problems.end() - 1, fmt::format("{} more", left_out));
   }
   throw FileError(fmt::format("{} does not fit: {}; name weights of the same model", path_.string(),
                               on_one_line(fmt::format("{}", fmt::join(problems, "; ")))));
