@@ -58,6 +58,8 @@ TEST(PrecisionTimes, AreTold) {
   EXPECT_EQ(precision_times_of(to_text(times)), times);
   EXPECT_EQ(in_words({.narrow = Precision::f16, .why_not = "it rained"}),
             "f16 was not timed beside f32: it rained");
+  EXPECT_EQ(in_words(times_of({1.25}, {.875})),
+            "bf16 takes 1.25 s a step here and f32 875 ms: f32 is faster");
   EXPECT_THROW(precision_times_of("[]"), ContractError);
 }
 

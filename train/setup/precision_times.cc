@@ -16,8 +16,10 @@ bool is_below(const std::vector<double>& some, const std::vector<double>& others
   return clearly * median_of(some) < *std::min_element(others.begin(), others.end());
 }
 
-std::string milliseconds(const std::vector<double>& seconds) {
-  return fmt::format("{:.3g} ms", 1e3 * median_of(seconds));
+std::string duration(const std::vector<double>& all) {
+  const double seconds = median_of(all);
+  return seconds < .9995 ? fmt::format("{:.3g} ms", 1e3 * seconds)
+                         : fmt::format("{:.3g} s", seconds);
 }
 
 }  // namespace
@@ -37,9 +39,8 @@ std::string in_words(const PrecisionTimes& times) {
     return fmt::format("{} was not timed beside f32: {}", narrow, times.why_not);
   }
   const Faster faster = faster_of(times);
-  std::string words =
-      fmt::format("{} takes {} a step here and f32 {}", narrow, milliseconds(times.narrow_seconds),
-                  milliseconds(times.f32_seconds));
+  std::string words = fmt::format("{} takes {} a step here and f32 {}", narrow,
+                                  duration(times.narrow_seconds), duration(times.f32_seconds));
   if (times.samples < times.samples_of_step) {
     words +=
         fmt::format(" (by {} of a replica's {} samples)", times.samples, times.samples_of_step);
