@@ -290,7 +290,7 @@ std::vector<Measurement> measure_all_reduce(comm::Group& group, AllReduceBenchOp
   std::vector<Measurement> measurements;
   const auto body = [&](Device& device, comm::Communicator& world) {
     if (usual.pinned) (void)pin_rank(world.rank());  // if it fails, the rank is where it was
-    AllReduceBenchOptions own = options;           // of this rank: its table
+    AllReduceBenchOptions own = options;             // of this rank: its table
     pick_for_auto(own, world, device);
     const std::vector<Level> levels = levels_of(world.transport());
     double budget = options.budget_seconds;

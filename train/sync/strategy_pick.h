@@ -1,10 +1,10 @@
-// StrategyPick: by which table a run's `auto` picks its all-reduce strategies, and how it came by it.
-// The first of these that there is:
+// StrategyPick: by which table a run's `auto` picks its all-reduce strategies, and how it came by
+// it. The first of these that there is:
 //
 //   state    the run goes on, on as many replicas: it adds in the order of before
 //   tune     `ringlet tune` has measured it on this machine
-//   probe    measured now, in 50 ms at most (comm/all_reduce/probe.h), or kept from a run that found
-//            its ranks on the same processors and as far from each other
+//   probe    measured now, in about 50 ms at most (comm/all_reduce/probe.h), or kept from a run
+//            that found its ranks on the same processors and as far from each other
 //   costs    what strategies state, with round figures for the transport
 //
 // With three replicas and more, strategies add in different orders (comm/all_reduce/all_reduce.h).
