@@ -26,10 +26,10 @@ using nlohmann::json;
 constexpr std::size_t kMostKept = 64;  // the newest
 constexpr double kAsFar = 1.3;         // times as long a least sum may take, either way
 
-bool probes(const comm::Communicator& replicas, const Execution& execution) {
+bool probes(const comm::Communicator& world, const Execution& execution) {
   const auto is_processor = [](const DeviceId& id) { return id.kind == DeviceKind::cpu; };
   return execution.probe && !execution.deterministic && !is_switched_off(kProbes) &&
-         std::ranges::all_of(execution.devices, is_processor) && replicas.world().machines == 1;
+         std::ranges::all_of(execution.devices, is_processor) && world.world().machines == 1;
 }
 
 /// "0-3,8"
@@ -110,11 +110,14 @@ const char* name_of(PickedBy by) {
 StrategyPick pick_strategies(comm::Communicator& replicas, comm::Communicator& world,
                              Device& device, const Execution& execution, const fs::path& keep) {
   if (replicas.size() == 1 || execution.sync != comm::AutoAllReduce::kName) return {};
-  if (!replicas.goes_by_costs()) {
+  // Rank 0 decides for all: processes may have other variables, and stages lie on other machines.
+  constexpr const char* kProbed = "probe";
+  const bool may = replicas.goes_by_costs() && probes(world, execution);
+  if (from_rank_0(world, device, may ? kProbed : "") != kProbed) {
+    if (replicas.goes_by_costs()) return {PickedBy::costs, replicas.table()};
     return {execution.table_of_state ? PickedBy::state : PickedBy::tuning,
             comm::ranges_for(replicas.table(), replicas.size())};
   }
-  if (!probes(replicas, execution)) return {PickedBy::costs, replicas.table()};
   // A look at the least sum tells how far the ranks are from each other, and so whether what is
   // kept is of such ranks.
   constexpr std::int64_t kLeast = 1 << 10;
