@@ -57,8 +57,8 @@ TEST(PrecisionFlag, AutoIsToldKeptAndResumed) {
   ASSERT_TRUE(succeeds(first));
   const bool narrow =
       first.out.find("chosen    --precision bf16: bf16 takes ") != std::string::npos;
-  EXPECT_TRUE(narrow || holds(first.out, {"chosen    --precision f32: bf16 takes "}));
   const std::string taken = narrow ? "bf16" : "f32";
+  EXPECT_TRUE(holds(first.out, {"chosen    --precision " + taken + ": bf16 takes "}));
   EXPECT_TRUE(holds(read_file(folder / "run/config.toml"), {"precision = \"" + taken + "\""}));
   const bool kept = read_file(folder / "run/state/state.json").find(R"("precision": "bf16")") !=
                     std::string::npos;
@@ -85,6 +85,8 @@ TEST(PrecisionFlag, AutoIsOneTypeInAllProcessesAndNoStates) {
   const Outcome printed = ringlet({"train", "--precision", "auto", "--print-config"});
   ASSERT_TRUE(succeeds(printed));
   EXPECT_TRUE(holds(printed.out, {"precision = \"auto\""}));
+  EXPECT_TRUE(fails_with(2, ringlet({"train", "--sweep", "precision=f32,auto"}),
+                         {"--precision auto: the runs of a sweep"}));
   for (const Arguments& other : {Arguments{"eval", "--checkpoint", folder / "run"},
                                  Arguments{"bench", "train"}, Arguments{"pipeline"}}) {
     EXPECT_TRUE(fails_with(2, ringlet(other + Arguments{"--precision", "auto"}),

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
 #include "base/median.h"
 
 namespace ringlet::train {
@@ -61,18 +60,14 @@ std::string to_text(const PrecisionTimes& times) {
 }
 
 PrecisionTimes precision_times_of(const std::string& text) {
-  try {
-    const nlohmann::json json = nlohmann::json::parse(text);
-    return {.narrow = parse_precision(json.at(0).get<std::string>()),
-            .narrow_seconds = json.at(1).get<std::vector<double>>(),
-            .f32_seconds = json.at(2).get<std::vector<double>>(),
-            .samples = json.at(3).get<std::int64_t>(),
-            .samples_of_step = json.at(4).get<std::int64_t>(),
-            .busy = json.at(5).get<std::string>(),
-            .why_not = json.at(6).get<std::string>()};
-  } catch (const nlohmann::json::exception& error) {
-    throw ContractError(std::string("--precision: times of steps cannot be read: ") + error.what());
-  }
+  const nlohmann::json json = nlohmann::json::parse(text);
+  return {.narrow = parse_precision(json.at(0).get<std::string>()),
+          .narrow_seconds = json.at(1).get<std::vector<double>>(),
+          .f32_seconds = json.at(2).get<std::vector<double>>(),
+          .samples = json.at(3).get<std::int64_t>(),
+          .samples_of_step = json.at(4).get<std::int64_t>(),
+          .busy = json.at(5).get<std::string>(),
+          .why_not = json.at(6).get<std::string>()};
 }
 
 }  // namespace ringlet::train

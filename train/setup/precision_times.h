@@ -30,7 +30,7 @@ Faster faster_of(const PrecisionTimes& times);
 /// "bf16 takes 12.1 ms a step here and f32 10.4 ms: f32 is faster"
 std::string in_words(const PrecisionTimes& times);
 
-/// As one text for other processes, and back. Throws ContractError for what is none.
+/// As one text for other processes, and back.
 std::string to_text(const PrecisionTimes& times);
 PrecisionTimes precision_times_of(const std::string& text);
 

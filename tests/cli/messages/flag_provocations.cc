@@ -113,7 +113,6 @@ std::vector<Provocation> provocations_by_flags() {
       usage({"train", "--sweep", "seed=1,2"}),
       usage({"train", "--sweep", "out=a,b"}),
       usage({"train", "--sweep", "nesterov=1,2"}),
-      usage({"train", "--sweep", "precision=f32,auto"}),
       usage({"train", "--seeds", "1,2", "--precision", "auto"}),
       usage_of_train({"--precision", "auto", "--exact"}),
       usage({"train", "--seeds", "a"}),
