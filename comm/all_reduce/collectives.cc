@@ -90,6 +90,7 @@ void all_gather(Transport& transport, Stream& stream, ConstView mine, View all) 
         const int other = (rank + step) % p;
         peers->read(stream, other, 0, part(other));
       }
+      transport.count_moved((p - 1) * mine.bytes());
       peers->close(stream);
     });
   }
