@@ -122,8 +122,9 @@ void add_gpu_flags(CLI::App& app, RawFlags& flags) {
 }
 
 void add_sync_flags(CLI::App& app, RawFlags& flags) {
-  add_run_flags(app, flags, "Synchronisation",
-                {"sync", "transport", "bucket_kb", "first_bucket_kb", "overlap", "check_replicas"});
+  add_run_flags(
+      app, flags, "Synchronisation",
+      {"sync", "probe", "transport", "bucket_kb", "first_bucket_kb", "overlap", "check_replicas"});
 }
 
 }  // namespace ringlet::app
