@@ -6,7 +6,6 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -37,6 +36,7 @@
 #include "app/commands/sweep_runs.h"
 #include "app/report/run_folder.h"
 #include "base/files/atomic_file.h"
+#include "base/files/input_file.h"
 #include "base/machine.h"
 #include "base/memory_limits.h"
 #include "base/one_line.h"
@@ -274,11 +274,17 @@ std::string line_of_chosen(const fs::path& resumed, const std::vector<std::strin
   if (!chosen.empty()) {
     return fmt::format("{} {}\n", report::kChosenByPictures, fmt::join(chosen, ", "));
   }
-  if (resumed.empty()) return {};
-  std::ifstream config(resumed / kConfigFile);
-  std::string line;
-  std::getline(config, line);
-  std::getline(config, line);
+  constexpr std::uintmax_t kMostBytes = 1 << 20;
+  std::error_code error;
+  if (resumed.empty() || !fs::is_regular_file(resumed / kConfigFile, error)) return {};
+  std::string text;
+  try {
+    text = read_text(resumed / kConfigFile, kMostBytes);
+  } catch (const FileError&) {
+    return {};
+  }
+  const std::size_t begin = text.find('\n') + 1;
+  const std::string line = text.substr(begin, text.find('\n', begin) - begin);
   return line.starts_with(report::kChosenByPictures) ? on_one_line(line) + "\n" : "";
 }
 
