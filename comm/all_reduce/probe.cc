@@ -143,7 +143,10 @@ class Probe {
       quick[i % few.size()] = std::min(quick[i % few.size()], untimed[i]);
     }
     const double best = *std::ranges::min_element(quick);
-    if (best == INFINITY) return;
+    if (best == INFINITY) {  // other work has processors of theirs, so they do take turns
+      in_turns_ = true;
+      return measure(power);
+    }
     Few timed;
     double round = 0;
     for (std::size_t i = 0; i < few.size(); ++i) {

@@ -83,7 +83,7 @@ class SlowAtRankOne : public comm::AllReduce {
   const char* name() const override { return "slow"; }
   void run(Stream& stream, View data, ReduceOp op) override {
     ring_->run(stream, data, op);
-    if (rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    if (rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   std::optional<std::int64_t> elements_sent(std::int64_t count) const override {
     return ring_->elements_sent(count);
@@ -113,8 +113,8 @@ TEST(Late, IsTheRankThatSleepsAndItsCallsAreTold) {
   ASSERT_EQ(rows.size(), 3u);
   for (Measurement& row : rows) {
     ASSERT_EQ(row.by_rank.size(), 2u);
-    EXPECT_GT(row.by_rank[1].last, 0.9);
-    EXPECT_GE(row.by_rank[1].median_us, 2000);
+    EXPECT_GT(row.by_rank[1].last, 0.7);
+    EXPECT_GE(row.by_rank[1].median_us, 10000);
     ASSERT_NE(row.samples, nullptr);
     EXPECT_EQ(row.samples->calls_of_rounds, (std::vector<int>(6, 2)));
     EXPECT_EQ(row.samples->seconds.at(1).size(), 12u);

@@ -26,7 +26,7 @@ class Idle final : public AllReduce {
   using AllReduce::AllReduce;
   const char* name() const override { return kName; }
   void run(Stream&, View data, ReduceOp) override {
-    if (data.bytes() < kFrom) std::this_thread::sleep_for(std::chrono::microseconds(300));
+    if (data.bytes() < kFrom) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   std::optional<std::int64_t> elements_sent(std::int64_t) const override { return 0; }
 };
