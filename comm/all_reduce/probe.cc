@@ -143,17 +143,15 @@ class Probe {
       quick[i % few.size()] = std::min(quick[i % few.size()], untimed[i]);
     }
     const double best = *std::ranges::min_element(quick);
-    if (best == INFINITY) {  // other work has processors of theirs, so they do take turns
-      in_turns_ = true;
-      return measure(power);
-    }
+    if (best == INFINITY) return measure_in_turns(power);
     Few timed;
     double round = 0;
     for (std::size_t i = 0; i < few.size(); ++i) {
       if (quick[i] < INFINITY) few[i]->seconds[power] = quick[i];
-      if (quick[i] > kNoRounds * best) continue;
+      const bool is_known = quick[i] < INFINITY;
+      if (is_known && quick[i] > kNoRounds * best) continue;
       timed.push_back(few[i]);
-      round += quick[i];
+      round += is_known ? quick[i] : best;
     }
     if (kFewestRounds * round > left()) return;
     // A size may take a third of what is left: the larger ones take longer than all before.
@@ -167,8 +165,17 @@ class Probe {
       }
       std::ranges::sort(of_rounds);
       const double quartile = of_rounds[of_rounds.size() / 4];
-      if (quartile < INFINITY) timed[i]->seconds[power] = quartile;
+      if (quartile == INFINITY) return measure_in_turns(power);
+      timed[i]->seconds[power] = quartile;
     }
+  }
+
+  /// Other work has processors of theirs, so ranks do take turns from here on: else what had luck
+  /// would be compared with nothing.
+  void measure_in_turns(int power) {
+    in_turns_ = disturbed_ = true;
+    for (Candidate& candidate : candidates_) candidate.seconds.erase(power);
+    measure(power);
   }
 
   /// The slowest rank's seconds of each call: those of a round one after another. Infinite where
@@ -263,7 +270,7 @@ class Probe {
 
   ProbeResult result() const {
     constexpr int kMostPower = 30;  // 1 GiB
-    ProbeResult result{.table = {}, .times = {}, .seconds = elapsed_};
+    ProbeResult result{.table = {}, .times = {}, .seconds = elapsed_, .disturbed = disturbed_};
     for (int power = kLeastPower; power <= most_power_; ++power) {
       for (const Candidate& candidate : candidates_) {
         const auto found = candidate.seconds.find(power);
@@ -290,7 +297,7 @@ class Probe {
   double budget_;
   double elapsed_ = 0;
   int most_power_;
-  bool in_turns_ = false;
+  bool in_turns_ = false, disturbed_ = false;
   std::vector<Candidate> candidates_;
   Stopwatch watch_;
 };

@@ -33,6 +33,7 @@ struct ProbeResult {
   StrategyTable table;            ///< for as many ranks
   std::vector<ProbedTime> times;  ///< by bytes, then in the order of strategies
   double seconds = 0;             ///< that rank 0 took
+  bool disturbed = false;         ///< other work kept ranks on one processor that had one each
 };
 
 /// Collective over the transport's ranks, on the thread that runs `stream`, which runs in place.

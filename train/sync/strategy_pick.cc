@@ -141,7 +141,8 @@ StrategyPick pick_strategies(comm::Communicator& replicas, comm::Communicator& w
     pick.seconds += result.seconds;
     told = from_rank_0(world, device, comm::format_table(result.table));
     now.table = result.table;
-    if (is_first && !keep.empty() && in_words(watch.seen(), "").empty()) {
+    const bool disturbed = look.disturbed || result.disturbed;
+    if (is_first && !keep.empty() && !disturbed && in_words(watch.seen(), "").empty()) {
       try {
         keep_probe(keep, now);
       } catch (const FileError&) {  // it is measured anew next time
