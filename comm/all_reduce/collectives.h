@@ -18,13 +18,19 @@ void finish_reduction(Stream& stream, View data, ReduceOp op, int ranks);
 /// ranks data then holds partial sums. Binomial tree: broadcast backwards.
 void reduce(Transport& transport, Stream& stream, int root, View data, ReduceOp op);
 
-/// Part r of data = op of part r over all ranks, on rank r (parts.h). The rest of data then holds
-/// partial sums. The first half of a ring: p-1 steps.
+// Between processors, reduce_scatter and all_gather of 16 KiB and more go through the ranks' memory
+// where a transport gives access to it: then either all ranks' data can be shown or none's
+// (peer_access.h).
+
+/// Part r of data = op of part r over all ranks, on rank r (parts.h). The rest of data is then
+/// unspecified. The first half of a ring, p-1 steps; or each rank adds its part from the others'
+/// memory in that order. Narrow floats of more than two ranks stay with the ring, which rounds them
+/// at each step.
 void reduce_scatter(Transport& transport, Stream& stream, View data, ReduceOp op);
 
 /// all = mine of rank 0, of rank 1, ... Rank-1, the same type; `all` has p times `mine`'s length.
 /// `mine` may be its own part of `all`.
-/// In step k every rank sends to the rank k above it: p-1 steps.
+/// In step k every rank sends to the rank k above it, p-1 steps; or reads from the others' memory.
 void all_gather(Transport& transport, Stream& stream, ConstView mine, View all);
 
 /// Part r of `in` = part `rank` of rank r's `out`. Both are rank-1, of the same type and length,

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <numeric>
@@ -11,6 +12,12 @@
 #include <vector>
 
 #include "base/error.h"
+#include "comm/all_reduce/parts.h"
+#include "comm/core/part_transport.h"
+#include "kernels/elementwise.h"
+#include "kernels/memory.h"
+#include "kernels/reduce.h"
+#include "tests/comm/processes.h"
 #include "tests/comm/ranks.h"
 
 namespace ringlet::comm {
@@ -72,6 +79,57 @@ TEST(AllGather, PutsThePartsInTheOrderOfRanks) {
       for (int other = 0; other < size; ++other) {
         EXPECT_EQ(all[2 * static_cast<std::size_t>(other)], static_cast<float>(other));
         EXPECT_EQ(all[2 * static_cast<std::size_t>(other) + 1], 0.5F);
+      }
+    });
+  }
+}
+
+/// What reduce_scatter and all_gather leave on a rank, as bytes: of its part, and of all. The data
+/// lie in memory that can be shown.
+std::string scattered_and_gathered(Transport& of_memory, Transport& transport, DType dtype,
+                                   ReduceOp op) {
+  constexpr std::int64_t kCount =
+      20011;  // long enough for the ranks' memory, and of no equal parts
+  const auto device = in_place_device();
+  Stream& stream = device->communication();
+  const int p = transport.size(), rank = transport.rank();
+  std::mt19937 generator(static_cast<unsigned>(rank));
+  std::uniform_real_distribution<float> number(-1, 1);
+  Tensor numbers(of_memory.allocator(*device), {kCount}, DType::f32);
+  auto* const first = static_cast<float*>(numbers.view().data());
+  std::generate(first, first + kCount, [&] { return number(generator); });
+  Tensor data(of_memory.allocator(*device), {kCount}, dtype);
+  (dtype == DType::f32 ? copy : cast)(stream, numbers, data);
+  reduce_scatter(transport, stream, data, op);
+  const View part = data.view().slice(part_begin(kCount, p, rank), part_begin(kCount, p, rank + 1));
+  const View mine = numbers.view().slice(0, kCount / p);
+  Tensor all(of_memory.allocator(*device), {p * mine.count()}, DType::f32);
+  all_gather(transport, stream, mine, all);
+  const auto bytes_of = [](const View& view) {
+    return std::string(static_cast<const char*>(view.data()),
+                       static_cast<std::size_t>(view.bytes()));
+  };
+  return bytes_of(part) + bytes_of(all);
+}
+
+TEST(LongCollectives, LeaveTheBitsOfMessagesWhetherTheyGoThroughMemoryOrNot) {
+  for (const int size : {2, 3, 5}) {
+    LocalGroup group(size);
+    Processes processes({size, 1});
+    std::vector<int> everybody(static_cast<std::size_t>(size));
+    std::iota(everybody.begin(), everybody.end(), 0);
+    run_ranks(size, [&](int rank) {
+      for (Transport* const whole : {&group.transport(rank), &processes.transport(rank)}) {
+        PartTransport messages(*whole, everybody, {});  // parts reach no memory
+        ASSERT_EQ(messages.peer_access(), nullptr);
+        for (const auto& [dtype, op] : {std::pair{DType::f32, ReduceOp::sum},
+                                        {DType::f32, ReduceOp::mean},
+                                        {DType::bf16, ReduceOp::sum},
+                                        {DType::f32, ReduceOp::max}}) {
+          EXPECT_EQ(scattered_and_gathered(*whole, *whole, dtype, op),
+                    scattered_and_gathered(*whole, messages, dtype, op))
+              << size << " ranks, " << name_of(dtype) << " " << name_of(op);
+        }
       }
     });
   }
