@@ -369,7 +369,9 @@ bench::Simulation simulation_of(const SimulateFlags& flags, const bench::Costs& 
                                  });
     if (any) continue;
     throw UsageError(
-        fmt::format("{}; give --alpha and --beta", costs.why_not("any strategy", layout)));
+        fmt::format("{}, which take two sizes or more that count; give --alpha and --beta, or run "
+                    "ringlet tune on a quiet machine",
+                    costs.why_not("any strategy", layout)));
   }
   return simulation;
 }
