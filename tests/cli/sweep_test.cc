@@ -68,7 +68,8 @@ TEST_F(Sweep, SaysOnceWhatItsRunsChooseAndWarnOf) {
   EXPECT_EQ(count(outcome.err, "ringlet: warning: --freeze all-but-head"), 1) << outcome.err;
   // What --max-steps ends is done.
   EXPECT_EQ(outcome.out.find("stopped"), std::string::npos) << outcome.out;
-  for (const json& run : record().at("runs")) EXPECT_EQ(run.at("status"), "done");
+  const json all = record();
+  for (const json& run : all.at("runs")) EXPECT_EQ(run.at("status"), "done");
 }
 
 TEST_F(Sweep, RecordsWhatCameOfEachRun) {
