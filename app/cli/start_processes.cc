@@ -99,7 +99,7 @@ class Family {
   void end_the_rest();
   static void end(Child& child);
   void end_all();
-  void tell_all(int signal);
+  void pass_on(int signal);
   std::string obituary(const Child& child) const;
   bool any_running() const {
     return std::any_of(children_.begin(), children_.end(), [](auto& c) { return c.running; });
@@ -137,6 +137,9 @@ void Family::become_child(pid_t parent, int process, int processes, const std::s
   ::setenv("RINGLET_RUN", run.c_str(), 1);
   // NOLINTEND(concurrency-mt-unsafe)
   board_.hand_down();
+  for (const int signal : kStopSignals) {  // until execv() a handler would note it in vain
+    if (!ignores(signal)) std::signal(signal, SIG_DFL);
+  }
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);
   std::vector<char*> argv;
   for (std::string& word : command) argv.push_back(word.data());
@@ -147,12 +150,12 @@ void Family::become_child(pid_t parent, int process, int processes, const std::s
 }
 
 void Family::wait() {
+  if (stop_noted()) pass_on(noted_signal());  // before watched_ was blocked
   while (any_running()) {
     constexpr timespec kLook{0, 200'000'000};
     const int signal = ::sigtimedwait(&watched_, nullptr, &kLook);
     if (std::find(kStopSignals.begin(), kStopSignals.end(), signal) != kStopSignals.end()) {
-      passed_on_ = signal;
-      tell_all(signal);
+      pass_on(signal);
     }
     reap();
     if (failed_at_ && passed_on_ == 0) end_the_rest();
@@ -202,7 +205,11 @@ void Family::end_all() {
   }
 }
 
-void Family::tell_all(int signal) {
+/// Noted here too: all may be past the place where they heed it, and a caller who starts others
+/// next has to know.
+void Family::pass_on(int signal) {
+  note_stop(signal);
+  passed_on_ = signal;
   for (const Child& child : children_) {
     if (child.running) ::kill(child.pid, signal);
   }
