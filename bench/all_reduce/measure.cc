@@ -197,17 +197,23 @@ class LevelBench {
       for (Row* row : rows) {
         if (!row->bench.run_round()) continue;
         any = true;
-        stop_if_wished();
+        agree_after_round(row->bench);
       }
     }
   }
 
-  /// Throws Stopped on all ranks where one has been asked to stop.
-  void stop_if_wished() {
-    const bool mine = options_.stop_requested && options_.stop_requested();
-    const auto wishes =
-        world_.gather_text(device_.communication(), mine ? "stop" : "go on", "wishes to stop");
-    if (std::find(wishes.begin(), wishes.end(), "stop") != wishes.end()) throw Stopped();
+  /// What one rank sees, all do: a row that is late hurries. Throws Stopped where one has been asked
+  /// to stop.
+  void agree_after_round(RowBench& row) {
+    constexpr const char *kStop = "stop", *kLate = "late", *kGoOn = "go on";
+    const bool stop = options_.stop_requested && options_.stop_requested();
+    const auto seen = world_.gather_text(
+        device_.communication(), stop ? kStop : (row.is_late() ? kLate : kGoOn), "wishes to stop");
+    const auto any = [&](const char* word) {
+      return std::find(seen.begin(), seen.end(), word) != seen.end();
+    };
+    if (any(kStop)) throw Stopped();
+    if (any(kLate)) row.hurry();
   }
 
   /// Those that do not count, as far as the budget goes.

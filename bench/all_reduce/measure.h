@@ -40,6 +40,7 @@ namespace ringlet::bench {
 inline constexpr int kMostIterations = 1000;              ///< most calls, where they are chosen
 inline constexpr int kFewestIterations = kFewestJudged;   ///< fewest calls, likewise
 inline constexpr double kSecondsOfASize = 0.2;            ///< time for which they are chosen
+inline constexpr double kMostSecondsOfASize = 0.6;        ///< then a round has one call only
 inline constexpr std::int64_t kComparedAlways = 4 << 20;  ///< bytes, see above
 inline constexpr int kTracedCalls = 3;  ///< of each size and strategy, after those that are timed
 

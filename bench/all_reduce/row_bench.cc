@@ -110,13 +110,14 @@ RowBench::RowBench(const SizeBench& size, std::string strategy)
 
 void RowBench::begin() {
   mine_ = {};
-  round_ = rounds_ = 0;
+  calls_of_rounds_.clear();
+  round_ = 0;
   quickest_clock_ = INFINITY;
   slowest_clock_ = 0;
 }
 
 bool RowBench::run_round() {
-  if (round_ > 0 && round_ == rounds_) return false;
+  if (round_ > 0 && round_ == calls_of_rounds_.size()) return false;
   Calls calls(*this);
   const Stopwatch watch;
   if (round_ == 0) {
@@ -129,11 +130,11 @@ bool RowBench::run_round() {
   const InterferenceWatch interference(first_of_machine ? InterferenceWatch::Of::thread_and_machine
                                                         : InterferenceWatch::Of::thread);
   const auto before = mine_.seconds.size();
-  const auto count = static_cast<std::size_t>(calls_of_round(iterations_, rounds_, round_));
-  while (mine_.seconds.size() < before + count) {
+  const std::size_t end = before + static_cast<std::size_t>(calls_of_rounds_[round_]);
+  while (mine_.seconds.size() < end) {
     mine_.seconds.push_back(calls.call());
     const bool first = mine_.seconds.size() == 1;
-    const bool last = mine_.seconds.size() == static_cast<std::size_t>(iterations_);
+    const bool last = mine_.seconds.size() == end && round_ + 1 == calls_of_rounds_.size();
     if (first || last || size_.buffers.bytes() <= kComparedAlways) {
       mine_.head.wrong += calls.wrong_now();
     }
@@ -163,8 +164,11 @@ void RowBench::warm_up(Calls& calls) {
     fastest = std::min(fastest, watch.seconds());
   }
   mine_.head.moves = 0;  // of the rounds
-  iterations_ = size_.options.iterations > 0 ? size_.options.iterations : agree_on(fastest);
-  rounds_ = rounds_of(iterations_);
+  const int chosen = size_.options.iterations > 0 ? size_.options.iterations : agree_on(fastest);
+  const int rounds = rounds_of(chosen);
+  for (int round = 0; round < rounds; ++round) {
+    calls_of_rounds_.push_back(calls_of_round(chosen, rounds, round));
+  }
 }
 
 int RowBench::agree_on(double seconds) {
@@ -187,18 +191,19 @@ std::vector<RankResult> RowBench::results() {
   return all;
 }
 
-std::vector<int> RowBench::calls_of_rounds() const {
-  std::vector<int> calls;
-  for (int round = 0; round < rounds_; ++round) {
-    calls.push_back(calls_of_round(iterations_, rounds_, round));
-  }
-  return calls;
+bool RowBench::is_late() const {
+  return size_.options.iterations == 0 && mine_.head.seconds > kMostSecondsOfASize;
+}
+
+void RowBench::hurry() {
+  std::fill(calls_of_rounds_.begin() + static_cast<std::ptrdiff_t>(round_), calls_of_rounds_.end(),
+            1);
 }
 
 std::vector<std::vector<double>> RowBench::by_rounds(const std::vector<double>& seconds) const {
   std::vector<std::vector<double>> rounds;
   auto begin = seconds.begin();
-  for (const int calls : calls_of_rounds()) {
+  for (const int calls : calls_of_rounds_) {
     rounds.emplace_back(begin, begin + calls);
     begin += calls;
   }

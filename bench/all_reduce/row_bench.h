@@ -59,10 +59,15 @@ class RowBench {
   void begin();
   /// Measures the next round, the same one on all ranks. False where there is none left.
   bool run_round();
+  /// Whether calls, of a number that nobody gave, take far longer than they were chosen for: other
+  /// work has the processors. Only on this rank.
+  bool is_late() const;
+  /// From now on a round has one call. On all ranks.
+  void hurry();
   /// Of all ranks, the same on each: collective. After the last round.
   std::vector<RankResult> results();
-  /// How many calls each of the rounds had.
-  std::vector<int> calls_of_rounds() const;
+  /// How many calls each of the rounds has.
+  const std::vector<int>& calls_of_rounds() const { return calls_of_rounds_; }
   /// The seconds of a row's calls by its rounds.
   std::vector<std::vector<double>> by_rounds(const std::vector<double>& seconds) const;
 
@@ -78,7 +83,8 @@ class RowBench {
   SizeBench size_;
   std::string strategy_;
   std::int64_t iteration_ = 0;
-  int iterations_ = 0, rounds_ = 0, round_ = 0;
+  std::vector<int> calls_of_rounds_;  // none before the warm-up
+  std::size_t round_ = 0;             // the next
   double quickest_clock_ = 0, slowest_clock_ = 0;
   RankResult mine_;
 };

@@ -150,6 +150,21 @@ TEST(MeasureAllReduce, ChoosesHowOften) {
   EXPECT_LE(rows.front().iterations, kMostIterations);
 }
 
+// Other work came after the warm-up, whose calls had promised some thousand in 0.2 s.
+TEST(MeasureAllReduce, HurriesWhereCallsTakeFarLongerThanTheyWereChosenFor) {
+  AllReduceBenchOptions options = quick_options(2);
+  options.sizes = {4096};
+  options.iterations = 0;
+  options.warm_up = 20;
+  std::atomic<int> calls{0};
+  const auto rows = measure_with(options, [&](int rank, View) {
+    if (rank == 1 && ++calls > 20) std::this_thread::sleep_for(std::chrono::milliseconds(3));
+  });
+  EXPECT_TRUE(rows.front().right());
+  EXPECT_GE(rows.front().rounds, kFewestJudged);
+  EXPECT_LT(rows.front().iterations, kMostIterations / 2);
+}
+
 /// A call of each round is not timed.
 constexpr int kCallsOfRestless = 3 * kRounds;
 
