@@ -202,8 +202,8 @@ class LevelBench {
     }
   }
 
-  /// What one rank sees, all do: a row that is late hurries. Throws Stopped where one has been asked
-  /// to stop.
+  /// What one rank sees, all do: a row that is late hurries. Throws Stopped where one was asked to
+  /// stop.
   void agree_after_round(RowBench& row) {
     constexpr const char *kStop = "stop", *kLate = "late", *kGoOn = "go on";
     const bool stop = options_.stop_requested && options_.stop_requested();

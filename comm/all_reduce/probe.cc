@@ -54,9 +54,7 @@ class Probe {
 
   ProbeResult run() {
     if (candidates_.empty()) return {};
-    const int processors = usable_processors();  // one: of a rank that is pinned to its own
-    const bool in_turns = processors > 1 && transport_.world().machine_size > processors;
-    in_turns_ = gather({in_turns ? 1.0F : 0.0F}).front() > 0;  // rank 0's
+    in_turns_ = take_turns();
     for (int step = 4; step > 0; step /= 2) {
       for (int power = kLeastPower; power <= most_power_; power += step) {
         if (!is_measured(power)) measure(power);
@@ -67,6 +65,20 @@ class Probe {
 
  private:
   using Few = std::vector<Candidate*>;
+
+  /// Whether ranks outnumber the processors that they may run on: a rank that is pinned has one.
+  bool take_turns() {
+    const int mine = usable_processors();
+    const std::vector<float> all =
+        gather({static_cast<float>(mine), static_cast<float>(::sched_getcpu())});
+    std::set<float> processors;
+    for (std::size_t of_rank = 0; of_rank < all.size(); of_rank += 2) {
+      processors.insert(all[of_rank + 1]);
+    }
+    const auto usable = static_cast<int>(all.front());  // rank 0's
+    return usable == 1 ? std::ssize(processors) < transport_.size()
+                       : transport_.world().machine_size > usable;
+  }
 
   static std::int64_t bytes_of(int power) { return std::int64_t{1} << power; }
 
@@ -117,15 +129,17 @@ class Probe {
     return false;
   }
 
-  /// What a round of these takes at most, by a smaller size. 0 where none was measured.
+  /// What a round of these may take, by a smaller size: what that took, and twice what is stated
+  /// for the bytes more. Small sums cost what meeting costs, above all where ranks take turns.
   double expected_round(const Few& few, int power) const {
     const int below = neighbour(power, -1);
     double seconds = 0;
     for (const Candidate* candidate : few) {
       const auto found = candidate->seconds.find(below);
-      if (found != candidate->seconds.end()) seconds += found->second;
+      if (found == candidate->seconds.end()) continue;
+      seconds += found->second + 2 * (stated(*candidate, power) - stated(*candidate, below));
     }
-    return std::ldexp(seconds, power - below);
+    return seconds;
   }
 
   void measure(int power) {
@@ -138,14 +152,19 @@ class Probe {
     if (!is_first && (few.size() < 2 || expected > left() || left() <= 0)) return;
     move_apart();
     std::vector<double> quick(few.size(), INFINITY);  // of the untimed calls
+    const double before = elapsed_;
+    double called = 0;
     const std::vector<double> untimed = rounds(few, power, kUntimed);
     for (std::size_t i = 0; i < untimed.size(); ++i) {
       quick[i % few.size()] = std::min(quick[i % few.size()], untimed[i]);
+      called += untimed[i] < INFINITY ? untimed[i] : 0;
     }
+    // Own data written, and all ranks met: where they take turns, as long as the calls.
+    const double around = std::max(0.0, (elapsed_ - before - called) / kUntimed);
     const double best = *std::ranges::min_element(quick);
     if (best == INFINITY) return measure_in_turns(power);
     Few timed;
-    double round = 0;
+    double round = around;
     for (std::size_t i = 0; i < few.size(); ++i) {
       if (quick[i] < INFINITY) few[i]->seconds[power] = quick[i];
       const bool is_known = quick[i] < INFINITY;
@@ -237,13 +256,16 @@ class Probe {
     }
   }
 
-  /// The measured seconds, or, beyond the largest measured size, as they grow by the stated costs.
-  /// Infinite where nothing is known.
+  /// The measured seconds, or, beyond the largest measured size, as they grow by the stated costs:
+  /// in proportion where bytes take most of the time; of small sums the rest, which is what meeting
+  /// takes, does not grow. Infinite where nothing is known.
   double seconds_at(const Candidate& candidate, int power) const {
+    constexpr int kMostlyBytes = 18;  // 256 KiB
     const int known = is_measured(power) ? power : neighbour(power, -1);
     const auto found = candidate.seconds.find(known);
     if (found == candidate.seconds.end()) return INFINITY;
-    return found->second * stated(candidate, power) / stated(candidate, known);
+    const double then = stated(candidate, power), now = stated(candidate, known);
+    return known < kMostlyBytes ? found->second + then - now : found->second * then / now;
   }
   double stated(const Candidate& candidate, int power) const {
     return predicted_seconds(candidate.strategy, transport_, static_cast<double>(bytes_of(power)));

@@ -19,7 +19,7 @@
 namespace ringlet::comm {
 
 struct ProbeOptions {
-  double seconds = 0.03;           ///< about how long all of it may take
+  double seconds = 0.035;          ///< about how long all of it may take
   std::int64_t largest = 4 << 20;  ///< bytes; beyond, times grow as costs say
 };
 
