@@ -1,8 +1,14 @@
 #include "comm/transport/peer_memory.h"
 
+#include <algorithm>
+#include <array>
+#include <bit>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <fstream>
+
+#include "base/stopwatch.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -47,10 +53,52 @@ bool has_fast_copies() {
   return __get_cpuid_count(kLeaf, 0, &a, &b, &c, &d) != 0 && (b & kErms) != 0;
 }
 
+using Way = void (*)(std::byte* to, const std::byte* from, std::size_t bytes);
+
+/// Whether streaming stores are the way for copies of one size on this thread: as it has measured,
+/// and looks again every now and then, since a system moves threads to other cores.
+class Choice {
+ public:
+  void copy(Way usual, std::byte* to, const std::byte* from, std::size_t bytes) {
+    if (wait_ > 0) {
+      --wait_;
+      return (streams_ ? stream_lines : usual)(to, from, bytes);
+    }
+    const bool by_streaming = looks_ % 2 == 1;
+    const std::int64_t begin = now_ns();
+    (by_streaming ? stream_lines : usual)(to, from, bytes);
+    const auto cost = static_cast<double>(now_ns() - begin) / static_cast<double>(bytes);
+    double& least = by_streaming ? least_streamed_ : least_usual_;
+    least = looks_ < 2 ? cost : std::min(least, cost);
+    if (++looks_ == kLooks) choose();
+  }
+
+ private:
+  // Twice each, since a rank takes turns with two pieces of memory; and the first is cold.
+  static constexpr int kLooks = 6;
+  static constexpr int kShortest = 32, kLongest = 1024;  // calls from look to look
+  // What was streamed the reader finds in memory, and not in a cache between the two cores.
+  static constexpr double kReaderPays = 2;
+
+  void choose() {
+    const bool streams = least_usual_ > kReaderPays * least_streamed_;
+    pause_ = streams == streams_ ? std::min(2 * pause_, kLongest) : kShortest;
+    streams_ = streams;
+    wait_ = pause_;
+    looks_ = 0;
+  }
+
+  bool streams_ = false;
+  int looks_ = 0, wait_ = 0, pause_ = kShortest / 2;
+  double least_usual_ = 0, least_streamed_ = 0;  // nanoseconds a byte
+};
+
 void copy(std::byte* to, const std::byte* from, std::size_t bytes) {
-  constexpr std::size_t kStartPays = 8192;
+  // Shorter ones are no longer than the fence behind streaming stores.
+  constexpr std::size_t kChoicePays = 2048, kStartPays = 8192;
+  constexpr int kSizes = 20;  // powers of two, from kChoicePays on
   static const bool fast_copies = has_fast_copies();
-  if (bytes >= kStartPays && fast_copies) return copy_by_instruction(to, from, bytes);
+  thread_local std::array<Choice, kSizes> choices;
   const std::size_t head = (kLine - reinterpret_cast<std::uintptr_t>(to) % kLine) % kLine;
   if (bytes < head + kLine) {
     std::memcpy(to, from, bytes);
@@ -58,7 +106,15 @@ void copy(std::byte* to, const std::byte* from, std::size_t bytes) {
   }
   const std::size_t body = (bytes - head) / kLine * kLine;
   std::memcpy(to, from, head);
-  (bytes < kStartPays ? copy_lines : stream_lines)(to + head, from + head, body);
+  if (body < kChoicePays) {
+    copy_lines(to + head, from + head, body);
+  } else {
+    const auto size = static_cast<std::size_t>(std::bit_width(body / kChoicePays)) - 1;
+    const Way usual = body < kStartPays ? copy_lines
+                      : fast_copies     ? copy_by_instruction
+                                        : stream_lines;
+    choices[std::min<std::size_t>(size, kSizes - 1)].copy(usual, to + head, from + head, body);
+  }
   std::memcpy(to + head + body, from + head + body, bytes - head - body);
 }
 
