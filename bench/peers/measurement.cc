@@ -19,7 +19,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t kAlwaysChecked = 4 << 20;  // bytes up to which every result is compared
-constexpr double kSecondsOfACase = 0.2;           // where the number of calls is chosen
 constexpr int kFewestChosen = 5;
 
 /// Makes the compiler believe that somebody reads the value.
@@ -31,8 +30,8 @@ class Case {
   Case(Meeting& meeting, const Work& work) : meeting_(meeting), work_(work) {}
 
   /// How many calls to time: the same on every rank.
-  int warm_up(int calls) {
-    double fastest = kSecondsOfACase;
+  int warm_up(int calls, double seconds) {
+    double fastest = seconds;
     for (int call = -calls; call < 0; ++call) {
       const Clock::time_point begin = Clock::now();
       run(call);
@@ -40,7 +39,7 @@ class Case {
       fastest = std::min(fastest, seconds_since(begin));
     }
     const double slowest = agree_on_largest(fastest);
-    return std::clamp(static_cast<int>(kSecondsOfACase / slowest), kFewestChosen, kMostChosen);
+    return std::clamp(static_cast<int>(seconds / slowest), kFewestChosen, kMostChosen);
   }
 
   void measure(int calls) {
@@ -113,7 +112,7 @@ Measurement collect(Meeting& meeting, int calls, const Work& work) {
 
 Measurement measure(Meeting& meeting, const Work& work, const Calls& calls) {
   Case one(meeting, work);
-  const int chosen = one.warm_up(calls.warm_up);
+  const int chosen = one.warm_up(calls.warm_up, calls.seconds);
   const int timed = calls.timed > 0 ? calls.timed : chosen;
   const double before = meeting.core_distance();
   one.measure(timed);

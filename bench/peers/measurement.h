@@ -21,7 +21,8 @@ namespace ringlet::bench::peers {
 
 /// How often.
 struct Calls {
-  int timed = 0;  ///< 0: as many as take 0.2 s with all that belongs to them, 5 to 1000
+  int timed = 0;  ///< 0: as many as take `seconds` with all that belongs to them, 5 to 1000
+  double seconds = 0.2;
   int warm_up = 5;
 };
 inline constexpr int kMostChosen = 1000;

@@ -56,6 +56,10 @@ void add_options(CLI::App& app, Options& options) {
                  "timed calls of each size [as many as take 0.2 s, 5 to 1000]")
       ->check(count(1))
       ->type_name("N");
+  app.add_option("--seconds", options.calls.seconds,
+                 "without --iterations, how long the calls of a size take together [0.2]")
+      ->check(CLI::Range(1e-3, 60.0).description(""))
+      ->type_name("X");
   app.add_option("-w,--warmup", options.calls.warm_up, "calls before them [5]")
       ->check(count(1))
       ->type_name("N");

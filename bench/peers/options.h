@@ -23,7 +23,7 @@ struct Options {
   Calls calls{};
 };
 
-/// Adds --sizes, --begin, --end, --factor, --iterations and --warmup to `app`, which keeps a
+/// Adds --sizes, --begin, --end, --factor, --iterations, --seconds and --warmup to `app`, which keeps a
 /// reference.
 void add_options(CLI::App& app, Options& options);
 

@@ -1,12 +1,11 @@
 // MPI_Allreduce, or with --collective another of MPI's, between processes of one machine, timed as
-// Ringlet times its own (measurement.h): a line of JSON a size.
+// Ringlet times its own (measurement.h): a line of JSON a size. One source for every MPI, and for
+// oneCCL, whose ranks meet over MPI (mpi_engine.h).
 //
 //   mpirun -n 2 --mca pml ob1 --mca btl self,vader --mca coll_tuned_use_dynamic_rules 1
 //     --mca coll_tuned_allreduce_algorithm 4 openmpi_all_reduce --sizes 4K,512K
 //
-// mpirun chooses how bytes go and which algorithm sums. The rows name what Open MPI's own variables
-// hold then (MPI_T), not what mpirun was asked for. bench/peers/all_reduce starts it with all
-// settings that count.
+// bench/peers/all_reduce starts it with all settings that count.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <mpi.h>
@@ -15,9 +14,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
 #include <cstddef>
-#include <cstring>
 #include <functional>
 #include <span>
 #include <stdexcept>
@@ -26,25 +23,19 @@
 
 #include "bench/peers/data.h"
 #include "bench/peers/measurement.h"
+#include "bench/peers/mpi_engine.h"
 #include "bench/peers/options.h"
 
 namespace ringlet::bench::peers {
 
 namespace {
 
-void check(int code, const char* call) {
-  if (code == MPI_SUCCESS) return;
-  std::array<char, MPI_MAX_ERROR_STRING> text{};
-  int length = 0;
-  MPI_Error_string(code, text.data(), &length);
-  throw std::runtime_error(fmt::format("{} failed: {}", call, text.data()));
-}
-
 /// From MPI_Init to MPI_Finalize.
 class Mpi {
  public:
   Mpi(int& argc, char**& argv) {
-    MPI_Init(&argc, &argv);
+    int provided = 0;
+    MPI_Init_thread(&argc, &argv, engine_thread_level(), &provided);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
     MPI_Comm_size(MPI_COMM_WORLD, &size_);
@@ -67,18 +58,18 @@ class SharedMemory {
   SharedMemory(int rank, std::size_t bytes, const std::string& file) {
     if (!file.empty()) {
       if (rank == 0) make_file(file, bytes);
-      check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
+      mpi_check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
       map_file(file, bytes);
       return;
     }
     const MPI_Aint own = rank == 0 ? static_cast<MPI_Aint>(bytes) : 0;
-    check(MPI_Win_allocate_shared(own, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory_, &window_),
-          "MPI_Win_allocate_shared (are all ranks on one machine?)");
+    mpi_check(MPI_Win_allocate_shared(own, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory_, &window_),
+              "MPI_Win_allocate_shared (are all ranks on one machine?)");
     MPI_Aint size = 0;
     int unit = 0;
-    check(MPI_Win_shared_query(window_, 0, &size, &unit, &memory_), "MPI_Win_shared_query");
+    mpi_check(MPI_Win_shared_query(window_, 0, &size, &unit, &memory_), "MPI_Win_shared_query");
     if (rank == 0) std::fill_n(static_cast<std::byte*>(memory_), bytes, std::byte{0});
-    check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
+    mpi_check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
   }
   ~SharedMemory() {
     if (window_ != MPI_WIN_NULL) MPI_Win_free(&window_);
@@ -110,90 +101,6 @@ class SharedMemory {
   MPI_Win window_ = MPI_WIN_NULL;
 };
 
-// Open MPI's control variables (MPI_T), as mpirun's --mca and the environment have set them.
-
-/// MPI_T's own life, apart from MPI's.
-class Tools {
- public:
-  Tools() {
-    int provided = 0;
-    MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
-  }
-  ~Tools() { MPI_T_finalize(); }
-  Tools(const Tools&) = delete;
-  Tools& operator=(const Tools&) = delete;
-};
-
-/// One variable's bytes; empty where there is none of that name.
-std::vector<char> read_variable(const char* name) {
-  const Tools tools;
-  int index = 0, elements = 0;
-  MPI_T_cvar_handle handle{};
-  if (MPI_T_cvar_get_index(name, &index) != MPI_SUCCESS) return {};
-  if (MPI_T_cvar_handle_alloc(index, nullptr, &handle, &elements) != MPI_SUCCESS) return {};
-  std::vector<char> value(static_cast<std::size_t>(elements) * sizeof(long long) + 1);
-  const int code = MPI_T_cvar_read(handle, value.data());
-  MPI_T_cvar_handle_free(&handle);
-  return code == MPI_SUCCESS ? value : std::vector<char>{};
-}
-
-std::string text_of(const char* name) {
-  const std::vector<char> value = read_variable(name);
-  return value.empty() ? "" : std::string(value.data());
-}
-
-int number_of(const char* name) {
-  const std::vector<char> value = read_variable(name);
-  int number = 0;
-  if (value.size() >= sizeof number) std::memcpy(&number, value.data(), sizeof number);
-  return number;
-}
-
-bool lists(const std::string& list, const std::string& name) {
-  return ("," + list + ",").find("," + name + ",") != std::string::npos;
-}
-
-/// How bytes go between the ranks: "vader-cma" (shared memory; the kernel copies large messages
-/// from the sender's memory), "vader" (shared memory only), "tcp", "ucx"; "auto" where mpirun was
-/// not told. To be called after MPI_Init.
-std::string openmpi_transport() {
-  if (text_of("pml") == "ucx") return "ucx";
-  const std::string btl = text_of("btl");
-  if (!lists(btl, "vader")) return lists(btl, "tcp") ? "tcp" : "auto";
-  constexpr int kCma = 1;
-  return number_of("btl_vader_single_copy_mechanism") == kCma ? "vader-cma" : "vader";
-}
-
-/// Which algorithm of another collective than all-reduce the component tuned was told to take; its
-/// own choice by size is "default".
-std::string openmpi_strategy(CollectiveId id) {
-  const char* const variable = id == CollectiveId::all_gather ? "coll_tuned_allgather_algorithm"
-                               : id == CollectiveId::reduce_scatter
-                                   ? "coll_tuned_reduce_scatter_block_algorithm"
-                               : id == CollectiveId::broadcast  ? "coll_tuned_bcast_algorithm"
-                               : id == CollectiveId::reduce     ? "coll_tuned_reduce_algorithm"
-                               : id == CollectiveId::all_to_all ? "coll_tuned_alltoall_algorithm"
-                                                                : "";
-  const bool is_told = number_of("coll_tuned_use_dynamic_rules") != 0;
-  const int chosen = is_told ? number_of(variable) : 0;
-  return chosen == 0 ? "default" : fmt::format("algorithm {}", chosen);
-}
-
-/// Which algorithm sums: of component tuned "default" (its own choice by size), "linear",
-/// "reduce-broadcast", "recursive-doubling", "ring", "segmented-ring", "rabenseifner"; or the
-/// component that was given a higher priority: "sm", "han", "adapt".
-std::string openmpi_strategy() {
-  const int tuned = number_of("coll_tuned_priority");
-  for (const char* other : {"sm", "han", "adapt"}) {
-    if (number_of(("coll_" + std::string(other) + "_priority").c_str()) > tuned) return other;
-  }
-  constexpr std::array kTuned{"default", "linear",         "reduce-broadcast", "recursive-doubling",
-                              "ring",    "segmented-ring", "rabenseifner"};
-  const auto chosen = static_cast<std::size_t>(number_of("coll_tuned_allreduce_algorithm"));
-  if (number_of("coll_tuned_use_dynamic_rules") == 0 || chosen >= kTuned.size()) return kTuned[0];
-  return kTuned[chosen];
-}
-
 /// Below this, MPI_Sendrecv's only tag.
 constexpr int kTag = 1;
 
@@ -215,39 +122,37 @@ std::function<void()> call_of(CollectiveId id, const Mpi& mpi, std::span<float> 
   const bool is_root = mpi.rank() == kRoot;
   switch (id) {
     case CollectiveId::all_reduce:
-      return [=] {
-        check(MPI_Allreduce(MPI_IN_PLACE, to, all, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD),
-              "MPI_Allreduce");
-      };
+      return engine_all_reduce(data);
     case CollectiveId::all_gather:
       return [=] {
-        check(
+        mpi_check(
             MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, to, part, MPI_FLOAT, MPI_COMM_WORLD),
             "MPI_Allgather");
       };
     case CollectiveId::reduce_scatter:
       return [=] {
-        check(MPI_Reduce_scatter_block(MPI_IN_PLACE, to, part, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD),
-              "MPI_Reduce_scatter_block");
+        mpi_check(
+            MPI_Reduce_scatter_block(MPI_IN_PLACE, to, part, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD),
+            "MPI_Reduce_scatter_block");
       };
     case CollectiveId::broadcast:
-      return [=] { check(MPI_Bcast(to, all, MPI_FLOAT, kRoot, MPI_COMM_WORLD), "MPI_Bcast"); };
+      return [=] { mpi_check(MPI_Bcast(to, all, MPI_FLOAT, kRoot, MPI_COMM_WORLD), "MPI_Bcast"); };
     case CollectiveId::reduce:
       return [=] {
-        check(MPI_Reduce(is_root ? MPI_IN_PLACE : to, is_root ? to : nullptr, all, MPI_FLOAT,
-                         MPI_SUM, kRoot, MPI_COMM_WORLD),
-              "MPI_Reduce");
+        mpi_check(MPI_Reduce(is_root ? MPI_IN_PLACE : to, is_root ? to : nullptr, all, MPI_FLOAT,
+                             MPI_SUM, kRoot, MPI_COMM_WORLD),
+                  "MPI_Reduce");
       };
     case CollectiveId::all_to_all:
       return [=] {
-        check(MPI_Alltoall(from, part, MPI_FLOAT, to, part, MPI_FLOAT, MPI_COMM_WORLD),
-              "MPI_Alltoall");
+        mpi_check(MPI_Alltoall(from, part, MPI_FLOAT, to, part, MPI_FLOAT, MPI_COMM_WORLD),
+                  "MPI_Alltoall");
       };
     case CollectiveId::send_recv:
       return [=] {
-        check(MPI_Sendrecv(from, all, MPI_FLOAT, above, kTag, to, all, MPI_FLOAT, below, kTag,
-                           MPI_COMM_WORLD, MPI_STATUS_IGNORE),
-              "MPI_Sendrecv");
+        mpi_check(MPI_Sendrecv(from, all, MPI_FLOAT, above, kTag, to, all, MPI_FLOAT, below, kTag,
+                               MPI_COMM_WORLD, MPI_STATUS_IGNORE),
+                  "MPI_Sendrecv");
       };
   }
   return {};
@@ -299,7 +204,7 @@ Work work_of(const Collective& collective, const Mpi& mpi, Buffers& buffers) {
                           id = collective.id](int call) { return wrong_in(id, mpi, result, call); },
           // MPI makes progress only inside of its calls: nothing of the last call may wait in a
           // rank that spins.
-          .settle = [] { check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier"); }};
+          .settle = [] { mpi_check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier"); }};
 }
 
 /// The size rounded down, so that each rank's part has equally many floats. Throws
@@ -314,17 +219,15 @@ std::int64_t whole_size(std::int64_t bytes, const Collective& collective, int ra
 void run(const Mpi& mpi, const Options& options, const Collective& collective,
          const std::string& file) {
   const std::vector<std::int64_t> sizes = sizes_of(options);
-  const std::string transport = openmpi_transport();
-  const std::string strategy = collective.id == CollectiveId::all_reduce
-                                   ? openmpi_strategy()
-                                   : openmpi_strategy(collective.id);
+  const std::string engine = engine_name(), transport = engine_transport(),
+                    strategy = engine_strategy(collective.id);
   const int iterations = most_timed(options.calls);
   const SharedMemory memory(mpi.rank(), Meeting::bytes(mpi.size(), iterations), file);
   Meeting meeting(memory.data(), mpi.rank(), mpi.size(), iterations);
   for (const std::int64_t bytes : sizes) {
     Buffers buffers(collective, whole_size(bytes, collective, mpi.size()));
     Measurement row = measure(meeting, work_of(collective, mpi, buffers), options.calls);
-    row.engine = "openmpi";
+    row.engine = engine;
     row.transport = transport;
     row.strategy = strategy;
     if (mpi.rank() == 0) print_line(row);
@@ -334,7 +237,7 @@ void run(const Mpi& mpi, const Options& options, const Collective& collective,
 int run(int argc, char** argv) {
   const Mpi mpi(argc, argv);
   CLI::App app(
-      "Times Open MPI's MPI_Allreduce (f32, sum, in place) or another of its collectives: "
+      "Times MPI_Allreduce (f32, sum, in place) or another of MPI's collectives: "
       "mpirun -n RANKS openmpi_all_reduce",
       "openmpi_all_reduce");
   Options options;
