@@ -33,6 +33,20 @@ void sum_into_both_by_quarters(float* a, float* b, std::size_t count) {
   sum_into_both(a + 4 * quarter, b + 4 * quarter, count - 4 * quarter);
 }
 
+void sum_into_all(float* const* buffers, std::size_t buffer_count, std::size_t count) {
+  std::size_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    S::Vector sum = simd::load<S>(buffers[0] + i);
+    for (std::size_t k = 1; k < buffer_count; ++k) sum = sum + simd::load<S>(buffers[k] + i);
+    for (std::size_t k = 0; k < buffer_count; ++k) simd::store<S>(buffers[k] + i, sum);
+  }
+  for (; i < count; ++i) {
+    float sum = buffers[0][i];
+    for (std::size_t k = 1; k < buffer_count; ++k) sum += buffers[k][i];
+    for (std::size_t k = 0; k < buffer_count; ++k) buffers[k][i] = sum;
+  }
+}
+
 void add(float* to, const float* from, std::size_t count) {
   std::size_t i = 0;
   for (; i + kLanes <= count; i += kLanes) {
@@ -43,6 +57,8 @@ void add(float* to, const float* from, std::size_t count) {
 
 }  // namespace
 
-FloorLoops floor_loops_of(RINGLET_SET) { return {sum_into_both, sum_into_both_by_quarters, add}; }
+FloorLoops floor_loops_of(RINGLET_SET) {
+  return {sum_into_both, sum_into_both_by_quarters, sum_into_all, add};
+}
 
 }  // namespace ringlet::bench::peers

@@ -13,6 +13,8 @@ struct FloorLoops {
   /// The same with four quarters side by side, 256 bytes of each in turn: more lines of the cache
   /// are on their way at a time.
   void (*sum_into_both_by_quarters)(float* a, float* b, std::size_t count);
+  /// All of so many buffers become their sum.
+  void (*sum_into_all)(float* const* buffers, std::size_t buffer_count, std::size_t count);
   /// to += from
   void (*add)(float* to, const float* from, std::size_t count);
 };

@@ -19,7 +19,7 @@ WHEELS = {
 }
 MPICH_ALGORITHMS = ("recursive_doubling", "reduce_scatter_allgather", "ring", "recursive_multiplying")
 INTEL_ALGORITHMS = (1, 2, 7, 8, 9, 10, 12)
-ONECCL_ALGORITHMS = ("direct", "ring", "rabenseifner", "recursive_doubling", "nreduce")
+ONECCL_ALGORITHMS = {"mpi": (None, "direct", "recursive_doubling"), "ofi": (None, "ring", "recursive_doubling")}
 ONECCL = {"CCL_WORKER_OFFLOAD": "0",  # its own threads would need processors of their own
           "CCL_ATL_SHM": "1", "CCL_LOG_LEVEL": "error"}
 
@@ -80,10 +80,9 @@ def variants(engine):
 
 
 def oneccl_variants():
-    for transport in ("mpi", "ofi"):
-        for name in (None, *ONECCL_ALGORITHMS):
-            if (transport, name) != ("ofi", "direct"):  # that is the MPI's own
-                yield {**ONECCL, "CCL_ATL_TRANSPORT": transport, **({"CCL_ALLREDUCE": name} if name else {})}
+    for transport, names in ONECCL_ALGORITHMS.items():
+        for name in names:
+            yield {**ONECCL, "CCL_ATL_TRANSPORT": transport, **({"CCL_ALLREDUCE": name} if name else {})}
 
 
 def starts(engine, wheels, build, ranks, bound):

@@ -172,6 +172,27 @@ TEST(FloorOfThePeers, SumsRightlyByEveryStrategyAtAnySize) {
   EXPECT_EQ(strategies, (std::set<std::string>{"one-shot", "two-shot", "two-shot-four-streams"}));
 }
 
+TEST(FloorOfThePeers, SumsRightlyInPhasesOfAnyRadixOnThreadsAndProcesses) {
+  // Twelve ranks in phases of 12, 4 x 3, 3 x 2 x 2 and 2 x 2 x 3; seven have a single phase.
+  for (const std::string how : {"--ranks 12 --radix 12,4,3,2", "--ranks 7 --radix 2"}) {
+    for (const std::string as : {"threads", "processes"}) {
+      SCOPED_TRACE(how + " " + as);
+      const Outcome outcome = run(kFloorProgram + " " + how + " --sizes 4,4004 -n 2 -w 1" +
+                                  (as == "processes" ? " --processes" : ""));
+      ASSERT_EQ(outcome.code, 0) << outcome.err;
+      const auto rows = rows_of(outcome);
+      EXPECT_EQ(rows.size(), how.find("12") != std::string::npos ? 2U * 2 * 4 : 2U * 2);
+      std::set<std::string> strategies;
+      for (const auto& row : rows) {
+        EXPECT_EQ(row.at("wrong"), 0) << row;
+        EXPECT_EQ(row.at("ranks_as"), as);
+        strategies.insert(row.at("strategy"));
+      }
+      EXPECT_TRUE(strategies.contains("two-shot-radix-2")) << strategies.size();
+    }
+  }
+}
+
 TEST(FloorOfThePeers, SumsRightlyOnOneProcessor) {
   const Outcome outcome = run(
       "taskset -c $(sed -n 's/^Cpus_allowed_list:[^0-9]*\\([0-9]*\\).*/\\1/p' /proc/self/status)"
@@ -184,7 +205,7 @@ TEST(FloorOfThePeers, SumsRightlyOnOneProcessor) {
 
 TEST(FloorOfThePeers, RefusesWhatItDoesNotKnow) {
   for (const std::string flags :
-       {"--ranks 2", "--sizes 6", "--strategies ring", "--iterations 0"}) {
+       {"--ranks 1", "--radix 1", "--sizes 6", "--strategies ring", "--seconds 0"}) {
     SCOPED_TRACE(flags);
     expect_refused(run(kFloorProgram + " " + flags), "floor_all_reduce");
   }

@@ -174,12 +174,45 @@ TEST_F(PeersScript, MakesATableOfWhatItHasWritten) {
   EXPECT_TRUE(holds(other.err, {"all_reduce: error: ", "is nothing that --out has written"}));
 }
 
-TEST_F(PeersScript, HasAFloorForTwoRanksOnly) {
-  pretend("bench/peers", "floor_all_reduce", kFloor);
-  const Outcome outcome = run("--sizes 4K --rounds 1 --ranks 4 --only gloo,floor");
+TEST_F(PeersScript, GivesTheFloorAsManyRanks) {
+  pretend("bench/peers", "floor_all_reduce", "echo \"$@\" >>\"$LOG\"\n" + std::string(kFloor));
+  const Outcome outcome = run("--sizes 4K --rounds 1 --ranks 4 --only floor");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_TRUE(holds(outcome.err, {"the floor is one of 2 ranks, not of 4; passed over"}));
-  EXPECT_FALSE(holds(outcome.out, {"floor"}));
+  EXPECT_EQ(read_file(folder_ / "log"), "--ranks 4 --sizes 4096\n");
+}
+
+TEST_F(PeersScript, PassesOverWheelsAndPyTorchUnlessItIsToldWhereTheyAre) {
+  const Outcome outcome = run("--sizes 4K --rounds 1 --only gloo,openmpi5,mpich,oneccl,torch");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_TRUE(holds(outcome.err,
+                    {"openmpi5 comes as a wheel from PyPI; passed over (--wheels installs it)",
+                     "mpich comes", "oneccl comes", "PyTorch is passed over (--python names"}));
+  const Outcome absent = run("--sizes 4K --rounds 1 --only gloo,torch --python /no/python3");
+  EXPECT_EQ(absent.code, 0) << absent.err;
+  EXPECT_TRUE(holds(absent.err, {"PyTorch: ", "/no/python3", "passed over"}));
+}
+
+/// Wheels that are installed already, so nothing is fetched; what they run prints a row of 5 us.
+TEST_F(PeersScript, RunsWhatWheelsBringAndSaysWhatDoesNotCompile) {
+  const fs::path wheels = folder_ / "wheels";
+  for (const std::string name : {"mpich", "oneccl"}) fs::create_directories(wheels / name / "bin");
+  write_file(wheels / "mpich/installed", "mpich");
+  write_file(wheels / "oneccl/installed", "oneccl oneccl-devel impi-devel");
+  write_file(folder_ / "bench/peers/wheels.args", "");
+  write_file(folder_ / "bench/peers/libringlet_peers.a", "");
+  pretend("wheels/mpich/bin", "mpiexec.hydra",
+          "while [ $# -gt 0 ]; do [ \"$1\" = --sizes ] && size=$2; shift; done\n"
+          "row mpich processes $size 5 0 30,30; echo");
+  write_file(folder_ / "compile",
+             "#!/bin/sh\ncase \"$*\" in *oneccl*) echo 'cc1plus: error: no ccl.hpp' >&2; exit 1; "
+             "esac\nwhile [ \"$1\" != -o ]; do shift; done; : >\"$2\"\n");
+  fs::permissions(folder_ / "compile", fs::perms::owner_all);
+  const Outcome outcome =
+      run("--sizes 4K --rounds 1 --only gloo,mpich,oneccl --wheels " + wheels.string(),
+          "CXX=" + (folder_ / "compile").string());
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_TRUE(holds(outcome.err, {"oneccl: oneccl does not compile: cc1plus: error: no ccl.hpp"}));
+  EXPECT_TRUE(holds(outcome.out, {"mpich local ring", "5.0*"}));
 }
 
 TEST_F(PeersScript, EndsWithOneWhereAResultIsWrong) {
