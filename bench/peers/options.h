@@ -23,8 +23,8 @@ struct Options {
   Calls calls{};
 };
 
-/// Adds --sizes, --begin, --end, --factor, --iterations, --seconds and --warmup to `app`, which keeps a
-/// reference.
+/// Adds --sizes, --begin, --end, --factor, --iterations, --seconds and --warmup to `app`, which
+/// keeps a reference.
 void add_options(CLI::App& app, Options& options);
 
 /// The sizes in bytes, in order. Throws std::invalid_argument, naming flag and remedy, where one is

@@ -215,6 +215,48 @@ TEST_F(PeersScript, RunsWhatWheelsBringAndSaysWhatDoesNotCompile) {
   EXPECT_TRUE(holds(outcome.out, {"mpich local ring", "5.0*"}));
 }
 
+TEST_F(PeersScript, HoldsAutoAgainstTheHighestPeerAndTheFloor) {
+  nlohmann::json content = {
+      {"date", "2026-11-28"},
+      {"machine", {{"processor", "pretended"}, {"load_average", {0.5, 0, 0}}}},
+      {"rows", nlohmann::json::array()},
+      {"ratios", {{{"bytes", 4096}, {"cores", "near"}}, {{"bytes", 8192}, {"cores", "near"}}}}};
+  const auto add = [&](const std::string& engine, const std::string& as, int bytes, double us) {
+    content["rows"].push_back({{"engine", engine},
+                               {"ranks_as", as},
+                               {"transport", "shm"},
+                               {"strategy", "auto"},
+                               {"bytes", bytes},
+                               {"rounds", {{{"median_us", us}, {"cores", "near"}}}}});
+  };
+  for (const int bytes : {4096, 8192}) {
+    add("mpich", "processes", bytes, 2);
+    add("intel-mpi", "processes", bytes, 1.5);
+    add("ringlet", "threads", bytes, 1);
+    add("floor", "threads", bytes, 0.5);
+    add("floor", "processes", bytes, 1);
+  }
+  add("ringlet", "processes", 4096, 1.15);  // within 1.15 of its floor
+  add("ringlet", "processes", 8192, 1.2);   // neither
+  const std::string file = (folder_ / "highest.json").string();
+  write_file(file, content.dump());
+  const auto highest = [](const std::string& of) {
+    return Program(ShellLine{checkout("bench/peers/highest") + " --table " + of}).wait(60);
+  };
+  const Outcome outcome = highest(file);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_TRUE(holds(
+      outcome.out, {"2026-11-28, pretended, load 0.5:\n",
+                    "| 4K | near | 1.5 intel-mpi auto | 1.0 | 0.5 | 1.50 | 2.00 | 1.1 | 1.0 | 1.30 "
+                    "| 1.15 | yes |\n",
+                    "| 8K | near | 1.5 intel-mpi auto | 1.0 | 0.5 | 1.50 | 2.00 | 1.2 | 1.0 | 1.25 "
+                    "| 1.20 | no |\n"}));
+  write_file(file, "{}");
+  const Outcome other = highest(file);
+  EXPECT_EQ(other.code, 1);
+  EXPECT_TRUE(holds(other.err, {"is nothing that --out has written"}));
+}
+
 TEST_F(PeersScript, EndsWithOneWhereAResultIsWrong) {
   const Outcome outcome = run("--sizes 4K,8K --rounds 1 --only gloo", "WRONG=3");
   EXPECT_EQ(outcome.code, 1);
