@@ -3,8 +3,11 @@
 #include "kernels/contract.h"
 #include "kernels/devices/dispatch.h"
 #include "kernels/implementations.h"
+#include "kernels/reduction.h"
 
 namespace ringlet {
+
+void reduction::refuse_type(const char* message) { throw ContractError(message); }
 
 void reduce(Stream& stream, ReduceOp op, std::span<const ConstView> xs, std::span<const View> ys,
             const ReduceOptions& options) {

@@ -68,6 +68,10 @@ struct Max {
   }
 };
 
+/// Throws ContractError. Not inline: the loops of several instruction sets come here, and what such a
+/// loop's object defines of an exception's functions would serve in the whole program.
+[[noreturn]] void refuse_type(const char* message);
+
 /// visit(From{}, To{}) for a cast between f32 and a narrow float, either way.
 template <class Visitor>
 void visit_cast(DType from, DType to, Visitor&& visitor) {
@@ -75,7 +79,7 @@ void visit_cast(DType from, DType to, Visitor&& visitor) {
   if (from == DType::f32 && to == DType::bf16) return visitor(float{}, BFloat16{});
   if (from == DType::f16 && to == DType::f32) return visitor(Half{}, float{});
   if (from == DType::bf16 && to == DType::f32) return visitor(BFloat16{}, float{});
-  throw ContractError("cast: there is no such pair of element types");
+  refuse_type("cast: there is no such pair of element types");
 }
 
 /// visit(T{}) for the float that activations of type `dtype` are.
@@ -107,7 +111,7 @@ void visit(ReduceOp op, DType dtype, Visitor&& visitor) {
     case DType::u8:
       break;
   }
-  throw ContractError("reduce: there is no such element type");
+  refuse_type("reduce: there is no such element type");
 }
 
 }  // namespace reduction

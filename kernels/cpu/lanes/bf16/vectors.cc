@@ -40,8 +40,11 @@ void multiply(const TileProduct& p) {
   }
 }
 
+void begin(int /*depth*/) {}
+void end() {}
+
 }  // namespace
 
-const Table kVectors{[](int) {}, [] {}, multiply, interleave, turn, round};
+const Table kVectors{begin, end, multiply, interleave, turn, round};
 
 }  // namespace ringlet::lanes::bf16
