@@ -57,7 +57,13 @@ endif()
 
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")  # the pragmas and warnings of g++ mean nothing to it
   target_compile_options(ringlet_build INTERFACE
-                         $<BUILD_INTERFACE:-Wno-unknown-pragmas> $<BUILD_INTERFACE:-Wno-unknown-warning-option>)
+                         $<BUILD_INTERFACE:-Wno-unknown-pragmas> $<BUILD_INTERFACE:-Wno-unknown-warning-option>
+                         # Fields that a designated initializer leaves out are zero on purpose.
+                         $<BUILD_INTERFACE:-Wno-missing-designated-field-initializers>)
+  if(CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 17)
+    # Else each std::stable_sort warns: of what libstdc++ before 14 calls in itself.
+    target_compile_options(ringlet_build INTERFACE $<BUILD_INTERFACE:-Wno-deprecated-declarations>)
+  endif()
 elseif(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(ringlet_build INTERFACE $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>>)
 endif()
@@ -102,8 +108,8 @@ endif()
 # a few at a time, and names in their unnamed namespaces have to differ. Lint and the preset `debug`, which is for those who
 # edit, compile each file by itself.
 option(RINGLET_UNITY "Compile the files of a folder a few at a time" ON)
-if(RINGLET_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # Warnings about names of other files that only stand side by side here. The other builds warn.
+if(RINGLET_UNITY)
+  # Warnings about names of other files that only stand side by side here. The preset debug warns.
   target_compile_options(ringlet_build INTERFACE
     $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage -Wno-shadow>>)
 endif()

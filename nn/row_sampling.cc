@@ -98,7 +98,8 @@ void RowSampler::mark(std::int64_t step, int shard, std::span<const std::int32_t
   const Permutation order(rows.size(),
                           mix64(sampling_.seed ^ mix64(static_cast<std::uint64_t>(step)) ^
                                 static_cast<std::uint64_t>(shard)));
-  for (std::int64_t i = 0; marked < wanted; ++i) mark_one(order(i));
+  std::int64_t i = 0;
+  while (marked < wanted) mark_one(order(i++));
 }
 
 std::span<const std::int32_t> RowSampler::list(std::int64_t step,

@@ -61,14 +61,14 @@ std::string name_of(const fs::path& folder) {
 }  // namespace
 
 std::string RunFolder::model_name() const {
-  const std::string name = facts ? facts->text("/model/name") : "";
-  if (!name.empty()) return name;
+  const std::string model = facts ? facts->text("/model/name") : "";
+  if (!model.empty()) return model;
   return recipe ? recipe->model : "a model";
 }
 
 std::string RunFolder::data_name() const {
-  const std::string name = facts ? facts->text("/data/name") : "";
-  if (!name.empty()) return name;
+  const std::string data = facts ? facts->text("/data/name") : "";
+  if (!data.empty()) return data;
   return recipe ? recipe->data : "unknown data";
 }
 

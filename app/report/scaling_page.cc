@@ -124,7 +124,7 @@ Html parts_plot(const ScalingPage& page) {
                    .y = {.title = "ms"}};
   for (const ScalingRow& row : page.rows) bars.labels.push_back(std::to_string(row.replicas));
   for (const bench::ScalingPart& part : bench::kScalingParts) {
-    StackedBars::Part bar{part.name, static_cast<int>(bars.parts.size())};
+    StackedBars::Part bar{part.name, static_cast<int>(bars.parts.size()), {}};
     for (const ScalingRow& row : page.rows) {
       bar.values.push_back(1e3 * std::max(0.0, row.parts.*part.seconds));
     }

@@ -45,8 +45,8 @@ std::string lines_of_failures(const SweepPlan& plan, const Outcomes& outcomes) {
 
 }  // namespace
 
-std::string Figure::text(double value) const {
-  return higher_is_better ? fmt::format("{:.2f} %", 100 * value) : fmt::format("{:.4f}", value);
+std::string Figure::text(double number) const {
+  return higher_is_better ? fmt::format("{:.2f} %", 100 * number) : fmt::format("{:.4f}", number);
 }
 
 Figure figure_of(const Outcomes& outcomes) {

@@ -35,7 +35,7 @@ struct Figure {
   double Outcome::*value;
   bool higher_is_better;
   /// "64.52 %" or "1.2345"
-  std::string text(double value) const;
+  std::string text(double number) const;
 };
 Figure figure_of(const Outcomes& outcomes);
 

@@ -100,8 +100,8 @@ std::string why_not(std::span<const Interference> ranks, bool in_turns) {
 
 TrainingSpeed measure_training(const train::RunSetup& setup, std::int64_t warm_up,
                                std::int64_t steps, DeviceNotes* notes) {
-  constexpr std::int64_t kRounds = 10;
-  const std::int64_t rounds = std::min(kRounds, steps);
+  constexpr std::int64_t kMostRounds = 10;
+  const std::int64_t rounds = std::min(kMostRounds, steps);
   TrainingSpeed speed;
   speed.steps = steps;
   std::vector<train::PhaseSeconds> phases;

@@ -70,7 +70,7 @@ std::vector<Descriptor> proposals(const Target& target, const Conv2dGraph& graph
                                   cudnnBackendHeurMode_t mode, const EngineRules& rules) {
   std::vector<Descriptor> configs = engine_configs(target, graph.graph(), mode);
   if (graph.suits_tensor_cores() && (rules.tf32 || graph.narrow())) {
-    std::ranges::stable_partition(configs, [](const Descriptor& config) {
+    std::stable_partition(configs.begin(), configs.end(), [](const Descriptor& config) {
       return (numerical_notes(config) & bit(CUDNN_NUMERICAL_NOTE_TENSOR_CORE)) != 0;
     });
   }

@@ -323,9 +323,9 @@ void with_team_of(std::int64_t channels, const Launch& launch) {
 template <RowShares kShares = RowShares{}, class Launch, class T, class... Others>
 void with_channels_of(std::int64_t channels, const Launch& launch, const T* data,
                       const Others*... others) {
-  constexpr int kPack = kShares.thread / static_cast<int>(sizeof(T));
-  if (channels % kPack == 0 && takes_packs<kPack>(data, others...)) {
-    with_team_of<T, kPack, kShares.team>(channels, launch);
+  constexpr int kAtOnce = kShares.thread / static_cast<int>(sizeof(T));
+  if (channels % kAtOnce == 0 && takes_packs<kAtOnce>(data, others...)) {
+    with_team_of<T, kAtOnce, kShares.team>(channels, launch);
   } else {
     with_team_of<T, 1, kSector>(channels, launch);
   }
@@ -335,9 +335,9 @@ void with_channels_of(std::int64_t channels, const Launch& launch, const T* data
 template <class Launch, class T, class... Others>
 void with_pixels_of(std::int64_t pixels, const Launch& launch, const T* data,
                     const Others*... others) {
-  constexpr int kPack = kPackOf<T>;
-  if (pixels % kPack == 0 && takes_packs<kPack>(data, others...)) {
-    launch(Reading<kPack, 1, 1>{});
+  constexpr int kAtOnce = kPackOf<T>;
+  if (pixels % kAtOnce == 0 && takes_packs<kAtOnce>(data, others...)) {
+    launch(Reading<kAtOnce, 1, 1>{});
   } else {
     launch(Reading<1, 1, 1>{});
   }

@@ -161,7 +161,7 @@ TEST(GradientSync, BucketsStartInIndexOrderWhateverTheOrderOfReadiness) {
       execution_of(kRanks),
       [](Device& device, comm::Communicator& communicator) {
         Replica replica(device, lenet_spec());
-        GradientSync sync(device, communicator, replica.parameters(), ShardTree(1), {0, true});
+        GradientSync sync(device, communicator, replica.parameters(), ShardTree(1), {{0, true}});
         const auto names = names_of(sync.buckets());
         auto order = replica.plan().parameters;
         const auto& parameters = replica.parameters().registry().parameters;
@@ -195,7 +195,7 @@ TEST(GradientSync, WithoutOverlapNothingStartsBeforeTheEnd) {
       execution_of(2, false),
       [](Device& device, comm::Communicator& communicator) {
         Replica replica(device, lenet_spec());
-        GradientSync sync(device, communicator, replica.parameters(), ShardTree(1), {0, false});
+        GradientSync sync(device, communicator, replica.parameters(), ShardTree(1), {{0, false}});
         write_pattern(device, replica.parameters(), communicator.rank());
         sync.begin_step();
         for (const auto& planned : replica.plan().parameters) {
@@ -215,7 +215,7 @@ TEST(GradientSync, ABucketIsSummedWhileOtherGradientsAreStillMissing) {
       execution_of(2),
       [](Device& device, comm::Communicator& communicator) {
         Replica replica(device, lenet_spec());
-        GradientSync sync(device, communicator, replica.parameters(), ShardTree(1), {0, true});
+        GradientSync sync(device, communicator, replica.parameters(), ShardTree(1), {{0, true}});
         const auto& parameters = replica.parameters().registry().parameters;
         write_pattern(device, replica.parameters(), communicator.rank());
         sync.begin_step();
@@ -253,7 +253,7 @@ TEST(GradientSync, WaitsForLaunchesAndNotForTheDevice) {
   comm::Communicator communicator(group.transport(0));
   NotingDevice device;
   Replica replica(device, lenet_spec());
-  GradientSync sync(device, communicator, replica.parameters(), ShardTree(1), {0, true});
+  GradientSync sync(device, communicator, replica.parameters(), ShardTree(1), {{0, true}});
   const auto take_step = [&] {
     sync.begin_step();
     for (const nn::Parameter* parameter : replica.parameters().registry().parameters) {
@@ -274,7 +274,7 @@ TEST(GradientSync, SaysWhenAGradientIsMissing) {
       execution_of(1),
       [](Device& device, comm::Communicator& communicator) {
         Replica replica(device, lenet_spec());
-        GradientSync sync(device, communicator, replica.parameters(), ShardTree(1), {0, true});
+        GradientSync sync(device, communicator, replica.parameters(), ShardTree(1), {{0, true}});
         sync.begin_step();
         sync.gradient_ready(*replica.parameters().registry().parameters.back());
         EXPECT_THROW(sync.finish(), ContractError);

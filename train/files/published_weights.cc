@@ -128,8 +128,8 @@ std::vector<fs::path> snapshots_of(const fs::path& repository) {
   std::vector<fs::path> snapshots = entries_of(repository / "snapshots");
   std::string newest;
   std::ifstream(repository / "refs/main") >> newest;
-  std::ranges::stable_partition(snapshots,
-                                [&](const fs::path& path) { return path.filename() == newest; });
+  std::stable_partition(snapshots.begin(), snapshots.end(),
+                        [&](const fs::path& path) { return path.filename() == newest; });
   return snapshots;
 }
 

@@ -23,9 +23,9 @@ bool are_of_imagenet(const std::filesystem::path& weights, const std::string& mo
 void set_fine_tuning(Recipe& recipe, const GivenOptions& given,
                      const std::filesystem::path& weights) {
   constexpr double kLower = 10, kMostWarmup = 1;
-  constexpr int kEpochs = 10;
+  constexpr int kFewEpochs = 10;
   recipe.lr /= kLower;
-  recipe.epochs = kEpochs;
+  recipe.epochs = kFewEpochs;
   recipe.schedule = ScheduleKind::cosine;
   Recipe with_given = recipe;
   recipe_options().set(with_given, given);

@@ -86,9 +86,9 @@ std::vector<Bucket> plan_buckets(const nn::Plan& plan, const SyncOptions& option
     if (last || (open.end - open.begin) * size_of(DType::f32) >= wanted) {
       open.name = bucket_name(cut++, first, plan.parameters[i].name);
       buckets.push_back(open);
-      const std::int64_t end = open.end;
+      const std::int64_t next = open.end;
       open = empty;
-      open.begin = open.end = end;
+      open.begin = open.end = next;
     }
   }
   return buckets;
