@@ -1,7 +1,11 @@
 # How everything in Ringlet is compiled: one interface target that each room links to.
 
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
-  set(CMAKE_BUILD_TYPE Release CACHE STRING "Release, Debug or RelWithDebInfo" FORCE)
+  if(PROJECT_IS_TOP_LEVEL)
+    set(CMAKE_BUILD_TYPE Release CACHE STRING "Release, Debug or RelWithDebInfo" FORCE)
+  else()
+    set(CMAKE_BUILD_TYPE Release)  # of Ringlet alone: without optimization it takes ten times as long
+  endif()
 endif()
 
 set(CMAKE_CXX_STANDARD 20)
@@ -14,7 +18,7 @@ find_program(CCACHE ccache)
 if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
   if(CMAKE_GENERATOR STREQUAL Ninja)  # which runs all compilers in the folder of the build
-    set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_SOURCE_DIR}/cmake/compile_cached ${CMAKE_SOURCE_DIR} ${CCACHE})
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${ringlet_SOURCE_DIR}/cmake/compile_cached ${ringlet_SOURCE_DIR} ${CCACHE})
   endif()
 endif()
 
@@ -22,18 +26,24 @@ endif()
 # What sanitizers add confuses the compiler's analysis of the flow: their builds only warn.
 set(RINGLET_SANITIZE "" CACHE STRING "Sanitizers to build with: address;undefined or thread")
 set(strict OFF)
-if(DEFINED ENV{CI} AND NOT RINGLET_SANITIZE)
+if(DEFINED ENV{CI} AND PROJECT_IS_TOP_LEVEL AND NOT RINGLET_SANITIZE)
   set(strict ON)
 endif()
 option(RINGLET_WERROR "Treat warnings as errors" ${strict})
 
 add_library(ringlet_build INTERFACE)
-target_include_directories(ringlet_build INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}>
+target_include_directories(ringlet_build INTERFACE $<BUILD_INTERFACE:${ringlet_SOURCE_DIR}>
                                                    $<INSTALL_INTERFACE:include/ringlet>)
-target_compile_options(ringlet_build INTERFACE
-  $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wno-psabi>>
-  # constexpr functions of host code (Philox, the sampler) are taken as they are; -lineinfo is for profilers.
-  $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr -lineinfo -Xcompiler=-Wall,-Wextra>>)
+if(PROJECT_IS_TOP_LEVEL)
+  target_compile_options(ringlet_build INTERFACE
+    $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wno-psabi>>
+    # constexpr functions of host code (Philox, the sampler) are taken as they are; -lineinfo is for profilers.
+    $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr -lineinfo -Xcompiler=-Wall,-Wextra>>)
+else()  # what the project that has this as a part of its own compiles, is its own affair
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-psabi> $<$<COMPILE_LANGUAGE:CXX>:-fopenmp-simd>
+                      $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>)
+  target_compile_features(ringlet_build INTERFACE cxx_std_20)
+endif()
 if(RINGLET_WERROR)
   target_compile_options(ringlet_build INTERFACE
     $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:-Werror>>
@@ -52,10 +62,10 @@ endif()
 
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 16)
   target_compile_options(ringlet_build INTERFACE
-                         "$<BUILD_INTERFACE:SHELL:-include ${CMAKE_SOURCE_DIR}/cmake/source_location.h>")
+                         "$<BUILD_INTERFACE:SHELL:-include ${ringlet_SOURCE_DIR}/cmake/source_location.h>")
 endif()
 
-if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")  # the pragmas and warnings of g++ mean nothing to it
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND PROJECT_IS_TOP_LEVEL)  # the pragmas and warnings of g++ mean nothing to it
   target_compile_options(ringlet_build INTERFACE
                          $<BUILD_INTERFACE:-Wno-unknown-pragmas> $<BUILD_INTERFACE:-Wno-unknown-warning-option>
                          # Fields that a designated initializer leaves out are zero on purpose.
@@ -64,11 +74,13 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")  # the pragmas and warnings of g++ me
     # Else each std::stable_sort warns: of what libstdc++ before 14 calls in itself.
     target_compile_options(ringlet_build INTERFACE $<BUILD_INTERFACE:-Wno-deprecated-declarations>)
   endif()
-elseif(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+elseif(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND PROJECT_IS_TOP_LEVEL)
   target_compile_options(ringlet_build INTERFACE $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>>)
 endif()
-# `#pragma omp simd` marks loops that may be vectorised. The option brings no OpenMP run time.
-target_compile_options(ringlet_build INTERFACE $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:-fopenmp-simd>>)
+if(PROJECT_IS_TOP_LEVEL)
+  # `#pragma omp simd` marks loops that may be vectorised. The option brings no OpenMP run time.
+  target_compile_options(ringlet_build INTERFACE $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:-fopenmp-simd>>)
+endif()
 
 find_package(Threads REQUIRED)
 target_link_libraries(ringlet_build INTERFACE Threads::Threads fmt::fmt)
@@ -92,8 +104,8 @@ endif()
 # ringlet_precompiled(TARGET HEADERS...): a target whose precompiled header others use.
 function(ringlet_precompiled target)
   if(RINGLET_PCH)
-    file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/${target}.cc CONTENT "")
-    add_library(${target} OBJECT ${CMAKE_BINARY_DIR}/generated/${target}.cc)
+    file(CONFIGURE OUTPUT ${ringlet_BINARY_DIR}/generated/${target}.cc CONTENT "")
+    add_library(${target} OBJECT ${ringlet_BINARY_DIR}/generated/${target}.cc)
     target_link_libraries(${target} PRIVATE ringlet_build)
     target_precompile_headers(${target} PRIVATE ${ARGN})
   endif()
@@ -108,7 +120,7 @@ endif()
 # a few at a time, and names in their unnamed namespaces have to differ. Lint and the preset `debug`, which is for those who
 # edit, compile each file by itself.
 option(RINGLET_UNITY "Compile the files of a folder a few at a time" ON)
-if(RINGLET_UNITY)
+if(RINGLET_UNITY AND PROJECT_IS_TOP_LEVEL)
   # Warnings about names of other files that only stand side by side here. The preset debug warns.
   target_compile_options(ringlet_build INTERFACE
     $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage -Wno-shadow>>)
@@ -134,7 +146,7 @@ function(ringlet_unity_now target at_once)
     get_filename_component(file ${source} ABSOLUTE)
     get_source_file_property(options ${source} COMPILE_OPTIONS)
     get_source_file_property(definitions ${source} COMPILE_DEFINITIONS)
-    file(RELATIVE_PATH path ${CMAKE_SOURCE_DIR} ${file})
+    file(RELATIVE_PATH path ${ringlet_SOURCE_DIR} ${file})
     if(NOT path MATCHES "^[^.].*\\.cc$" OR source IN_LIST ARGN OR options OR definitions)
       list(APPEND rest ${source})
       continue()

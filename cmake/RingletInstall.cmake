@@ -4,16 +4,12 @@
 #   lib/libringlet_*.a         a static library a room
 #   lib/cmake/ringlet/         find_package(ringlet): ringlet::base, ::kernels, ::nn, ::comm, ::data, ::train, and
 #                              ringlet::ringlet for all
+#   lib/pkgconfig/ringlet.pc   the same for pkg-config: all rooms
 #   include/ringlet/ROOM/      headers, included as in the sources: "nn/tape.h"; the most used: "ringlet.h"
 #   share/                     completions for bash, zsh and fish; the manual page
 #   share/ringlet/learn/learn  the course, with the strategies' sources beside it that are its solutions
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
-
-add_library(ringlet_all INTERFACE)
-target_link_libraries(ringlet_all INTERFACE ringlet_kernels ringlet_nn ringlet_comm ringlet_data ringlet_train)
-set_target_properties(ringlet_all PROPERTIES EXPORT_NAME ringlet)
-add_library(ringlet::ringlet ALIAS ringlet_all)
 
 # Objects lie in ringlet_kernels' archive; their targets come along for what they link to.
 ringlet_versions_of(versions ringlet_lanes ringlet_margin ringlet_norm ringlet_reduction)
@@ -25,6 +21,9 @@ endif()
 get_property(more GLOBAL PROPERTY RINGLET_INSTALLED)  # of ringlet_proto()
 install(TARGETS ${targets} ${more} EXPORT ringletTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS ringlet RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+# A system has several builds of OpenBLAS by one name; the program takes the one that it was built for.
+get_filename_component(RINGLET_OPENBLAS_HINT ${OPENBLAS_PTHREAD_LIBRARY} DIRECTORY)
+set_property(TARGET ringlet APPEND PROPERTY INSTALL_RPATH ${RINGLET_OPENBLAS_HINT})
 if(TARGET ringlet_mpi)
   install(TARGETS ringlet_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_BINDIR})  # the program looks beside itself
 endif()
@@ -32,30 +31,29 @@ endif()
 # Left out: back ends and what chooses them, headers of libraries that a user of Ringlet need not have, and
 # the program.
 set(private kernels/implementations.h)
-file(GLOB public CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/kernels/*.h)
+file(GLOB public CONFIGURE_DEPENDS RELATIVE ${ringlet_SOURCE_DIR} ${ringlet_SOURCE_DIR}/kernels/*.h)
 foreach(room base nn comm data train)
-  file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/${room}/*.h)
+  file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${ringlet_SOURCE_DIR} ${ringlet_SOURCE_DIR}/${room}/*.h)
   list(APPEND public ${headers})
 endforeach()
 list(FILTER public EXCLUDE REGEX "^comm/transport/(between|gloo|mpi|nccl)/|^train/telemetry/tensorboard/")
 list(REMOVE_ITEM public ${private})
 foreach(header IN LISTS public)
   get_filename_component(folder ${header} DIRECTORY)
-  install(FILES ${CMAKE_SOURCE_DIR}/${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ringlet/${folder})
+  install(FILES ${ringlet_SOURCE_DIR}/${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ringlet/${folder})
 endforeach()
-install(FILES ${CMAKE_SOURCE_DIR}/ringlet.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ringlet)
-install(FILES ${CMAKE_BINARY_DIR}/generated/train/recipe/version.h
+install(FILES ${ringlet_SOURCE_DIR}/ringlet.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ringlet)
+install(FILES ${ringlet_BINARY_DIR}/generated/train/recipe/version.h
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ringlet/train/recipe)
 
-install(DIRECTORY ${CMAKE_SOURCE_DIR}/learn DESTINATION ${CMAKE_INSTALL_DATADIR}/ringlet USE_SOURCE_PERMISSIONS
+install(DIRECTORY ${ringlet_SOURCE_DIR}/learn DESTINATION ${CMAKE_INSTALL_DATADIR}/ringlet USE_SOURCE_PERMISSIONS
         PATTERN my EXCLUDE)
-install(PROGRAMS ${CMAKE_SOURCE_DIR}/scripts/learn DESTINATION ${CMAKE_INSTALL_DATADIR}/ringlet/learn)
+install(PROGRAMS ${ringlet_SOURCE_DIR}/scripts/learn DESTINATION ${CMAKE_INSTALL_DATADIR}/ringlet/learn)
 foreach(strategy naive ring two_shot two_level)
-  install(FILES ${CMAKE_SOURCE_DIR}/comm/all_reduce/${strategy}.cc DESTINATION ${CMAKE_INSTALL_DATADIR}/ringlet/comm/all_reduce)
+  install(FILES ${ringlet_SOURCE_DIR}/comm/all_reduce/${strategy}.cc DESTINATION ${CMAKE_INSTALL_DATADIR}/ringlet/comm/all_reduce)
 endforeach()
 
 # Where a user's CMake looks first for what has no package of its own.
-get_filename_component(RINGLET_OPENBLAS_HINT ${OPENBLAS_PTHREAD_LIBRARY} DIRECTORY)
 set(RINGLET_GLOO_HINT "")
 set(RINGLET_WITH_GLOO FALSE)
 if(GLOO_LIBRARY)
@@ -63,13 +61,32 @@ if(GLOO_LIBRARY)
   get_filename_component(RINGLET_GLOO_HINT ${GLOO_LIBRARY} DIRECTORY)
 endif()
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/ringlet)
-configure_package_config_file(${CMAKE_SOURCE_DIR}/cmake/ringletConfig.cmake.in
-                              ${CMAKE_BINARY_DIR}/ringletConfig.cmake INSTALL_DESTINATION ${package})
-write_basic_package_version_file(${CMAKE_BINARY_DIR}/ringletConfigVersion.cmake
+configure_package_config_file(${ringlet_SOURCE_DIR}/cmake/ringletConfig.cmake.in
+                              ${ringlet_BINARY_DIR}/ringletConfig.cmake INSTALL_DESTINATION ${package})
+write_basic_package_version_file(${ringlet_BINARY_DIR}/ringletConfigVersion.cmake
                                  COMPATIBILITY SameMinorVersion)  # below 1.0 a minor version may break
-install(FILES ${CMAKE_BINARY_DIR}/ringletConfig.cmake ${CMAKE_BINARY_DIR}/ringletConfigVersion.cmake
+install(FILES ${ringlet_BINARY_DIR}/ringletConfig.cmake ${ringlet_BINARY_DIR}/ringletConfigVersion.cmake
         DESTINATION ${package})
 install(EXPORT ringletTargets NAMESPACE ringlet:: DESTINATION ${package})
+
+# For pkg-config: the rooms from those that see others to those that are seen, then what has no file of its own.
+set(RINGLET_PC_ROOMS "-lringlet_train ${more} -lringlet_nn -lringlet_comm -lringlet_data -lringlet_kernels")
+string(REGEX REPLACE "[ ;](ringlet_[a-z_]*proto)" " -l\\1" RINGLET_PC_ROOMS "${RINGLET_PC_ROOMS}")
+set(RINGLET_PC_OTHERS "-lringlet_base -L${RINGLET_OPENBLAS_HINT} -Wl,-rpath,${RINGLET_OPENBLAS_HINT} -lopenblas")
+if(RINGLET_WITH_GLOO)
+  string(APPEND RINGLET_PC_OTHERS " -L${RINGLET_GLOO_HINT} -lgloo")
+endif()
+if(RINGLET_WITH_CUDA)
+  string(APPEND RINGLET_PC_OTHERS " -L${CUDAToolkit_LIBRARY_DIR} -lcudart_static -lrt")
+  foreach(folder IN LISTS CMAKE_INSTALL_RPATH)  # where a program looks for what it opens at run time
+    string(APPEND RINGLET_PC_OTHERS " -Wl,-rpath,${folder}")
+  endforeach()
+endif()
+string(APPEND RINGLET_PC_OTHERS " -pthread -ldl")
+file(RELATIVE_PATH RINGLET_PC_UP /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+string(REGEX REPLACE "/$" "" RINGLET_PC_UP "${RINGLET_PC_UP}")
+configure_file(${ringlet_SOURCE_DIR}/cmake/ringlet.pc.in ${ringlet_BINARY_DIR}/ringlet.pc @ONLY)
+install(FILES ${ringlet_BINARY_DIR}/ringlet.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 # install_printed(FILE ARGUMENTS...): what the program prints with these arguments, as a file below the prefix.
 function(install_printed file)

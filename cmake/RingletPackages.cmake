@@ -1,20 +1,38 @@
-# The packages that Ringlet stands on. Each is a Debian/Ubuntu package; a missing one is named with its remedy.
+# The packages that Ringlet stands on, each one of Debian's and Ubuntu's. All that are missing are named in one message.
+set(RINGLET_MISSING "")      # what was not found
+set(RINGLET_MISSING_DEB "")  # and the packages that have it
 
+# ringlet_needs(VARIABLE NAME DEBIAN...): notes NAME as missing where VARIABLE says no.
+macro(ringlet_needs variable name)
+  if(NOT ${variable})
+    list(APPEND RINGLET_MISSING ${name})
+    list(APPEND RINGLET_MISSING_DEB ${ARGN})
+  endif()
+endmacro()
+
+# ringlet_package(NAME DEBIAN ...): find_package(NAME ...)
 macro(ringlet_package name debian)
   find_package(${name} ${ARGN} QUIET)
-  if(NOT ${name}_FOUND)
-    message(FATAL_ERROR "${name} was not found. Install it with:  sudo apt-get install ${debian}\n"
-                        "(scripts/setup installs everything that Ringlet needs.)")
-  endif()
+  ringlet_needs(${name}_FOUND ${name} ${debian})
 endmacro()
 
 ringlet_package(fmt libfmt-dev)
 ringlet_package(ZLIB zlib1g-dev)
+ringlet_package(OpenSSL libssl-dev COMPONENTS Crypto)
 ringlet_package(nlohmann_json nlohmann-json3-dev)
-ringlet_package(CLI11 libcli11-dev)
-ringlet_package(Protobuf "libprotobuf-dev protobuf-compiler")
-if(NOT Protobuf_PROTOC_EXECUTABLE)
-  message(FATAL_ERROR "protoc was not found. Install it with:  sudo apt-get install protobuf-compiler")
+ringlet_package(Protobuf libprotobuf-dev)
+find_program(Protobuf_PROTOC_EXECUTABLE protoc)
+ringlet_needs(Protobuf_PROTOC_EXECUTABLE protoc protobuf-compiler)
+find_path(STB_INCLUDE_DIR NAMES stb_image.h PATH_SUFFIXES stb)
+ringlet_needs(STB_INCLUDE_DIR stb_image.h libstb-dev)
+if(RINGLET_PROGRAM)
+  ringlet_package(CLI11 libcli11-dev)
+endif()
+if(RINGLET_TESTS AND NOT RINGLET_ONLY_PROGRAM AND NOT RINGLET_FUZZ)
+  ringlet_package(GTest libgtest-dev)
+endif()
+if(RINGLET_BENCH AND NOT RINGLET_ONLY_PROGRAM AND NOT RINGLET_FUZZ)
+  ringlet_package(benchmark libbenchmark-dev)
 endif()
 
 # OpenBLAS, the build with POSIX threads: the serial one of Debian 12 and its relatives is not safe to
@@ -25,9 +43,17 @@ find_library(OPENBLAS_PTHREAD_LIBRARY NAMES openblas PATH_SUFFIXES openblas-pthr
 find_path(OPENBLAS_PTHREAD_INCLUDE_DIR NAMES cblas.h
           PATH_SUFFIXES ${CMAKE_LIBRARY_ARCHITECTURE}/openblas-pthread openblas-pthread)
 if(NOT OPENBLAS_PTHREAD_LIBRARY OR NOT OPENBLAS_PTHREAD_INCLUDE_DIR)
-  message(FATAL_ERROR "OpenBLAS was not found. Install it with:  sudo apt-get install "
-                      "libopenblas-pthread-dev\n(scripts/setup installs everything that Ringlet needs.)")
+  ringlet_needs(FALSE OpenBLAS libopenblas-pthread-dev)
 endif()
+
+if(RINGLET_MISSING)
+  list(JOIN RINGLET_MISSING ", " missing)
+  list(JOIN RINGLET_MISSING_DEB " " packages)
+  message(FATAL_ERROR "These were not found: ${missing}. Install them with:\n"
+                      "    sudo apt-get install ${packages}\n"
+                      "(scripts/setup installs everything that Ringlet needs.)")
+endif()
+
 add_library(ringlet_blas INTERFACE)
 target_include_directories(ringlet_blas SYSTEM INTERFACE $<BUILD_INTERFACE:${OPENBLAS_PTHREAD_INCLUDE_DIR}>)
 target_link_libraries(ringlet_blas INTERFACE $<BUILD_INTERFACE:${OPENBLAS_PTHREAD_LIBRARY}>

@@ -7,14 +7,14 @@
 # its path from the root: train/x/y.proto is "train/x/y.pb.h". The code is for the lite runtime, and is ours
 # neither to warn about nor to lint.
 function(ringlet_proto target file)
-  set(generated ${CMAKE_BINARY_DIR}/generated)
+  set(generated ${ringlet_BINARY_DIR}/generated)
   get_filename_component(source ${file} ABSOLUTE)
-  file(RELATIVE_PATH name ${CMAKE_SOURCE_DIR} ${source})
+  file(RELATIVE_PATH name ${ringlet_SOURCE_DIR} ${source})
   string(REGEX REPLACE "\\.proto$" ".pb" stem ${generated}/${name})
   file(MAKE_DIRECTORY ${generated})
   add_custom_command(
     OUTPUT ${stem}.cc ${stem}.h
-    COMMAND protobuf::protoc --proto_path=${CMAKE_SOURCE_DIR} --cpp_out=lite:${generated} ${source}
+    COMMAND protobuf::protoc --proto_path=${ringlet_SOURCE_DIR} --cpp_out=lite:${generated} ${source}
     DEPENDS ${source} protobuf::protoc
     COMMENT "Generating ${name}"
     VERBATIM)

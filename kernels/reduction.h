@@ -68,8 +68,8 @@ struct Max {
   }
 };
 
-/// Throws ContractError. Not inline: the loops of several instruction sets come here, and what such a
-/// loop's object defines of an exception's functions would serve in the whole program.
+/// Throws ContractError. Not inline: an object for AVX2 that threw would define the exception's
+/// functions, and the linker may take these for the whole program.
 [[noreturn]] void refuse_type(const char* message);
 
 /// visit(From{}, To{}) for a cast between f32 and a narrow float, either way.
