@@ -42,6 +42,7 @@
 #include "base/one_line.h"
 #include "comm/shared_text.h"
 #include "data/synthetic_faces.h"
+#include "kernels/linear.h"
 #include "train/files/load_model.h"
 #include "train/files/state.h"
 #include "train/loop/best_test.h"
@@ -239,6 +240,16 @@ std::string configured(const fs::path& folder, const std::string& key) {
   return {};
 }
 
+void warn_of_openblas() {
+  const std::string build = other_build_of_openblas();
+  if (build.empty()) return;
+  print_warning(fmt::format(
+      "the OpenBLAS that was found is the {} build, and Ringlet needs the one for POSIX "
+      "threads: products may be wrong; install libopenblas0-pthread, or name its "
+      "folder in LD_LIBRARY_PATH",
+      build));
+}
+
 /// A curve of accuracies is of one set of test data.
 void warn_of_other_tests(const Checkpoint& weights, const data::Dataset& test) {
   const std::string now = test.contents(), before = on_one_line(weights.test_contents);
@@ -378,6 +389,7 @@ void print_end(const train::RunResult& result, const train::RunSetup& setup,
 
 int run_training(const RawFlags& flags, const CLI::App& command, comm::Group& group) {
   const bool speaks = group.process() == 0;
+  if (speaks) warn_of_openblas();
   RunClaim claim(command);  // of the first process, for all
   std::optional<FormerRun> former =
       find_former_run(flags.options.files, flags.options.execution.comm_timeout, group, claim);

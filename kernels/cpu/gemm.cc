@@ -63,4 +63,15 @@ namespace ringlet {
 
 std::string product_kernels() { return openblas_get_corename(); }
 
+std::string other_build_of_openblas() {
+  switch (openblas_get_parallel()) {
+    case OPENBLAS_SEQUENTIAL:
+      return "serial";
+    case OPENBLAS_OPENMP:
+      return "OpenMP";
+    default:
+      return {};
+  }
+}
+
 }  // namespace ringlet

@@ -51,6 +51,22 @@ std::ptrdiff_t threads_of_run(const std::string& overlap) {
   return std::distance(begin(threads), end(threads));
 }
 
+TEST(Run, SaysAtTheStartThatOpenBlasIsAnotherBuild) {
+  const auto beside = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  const auto run_with = [&](const std::string& build) {
+    return ringlet(quick_train({"--max-steps", "1"}),
+                   {.environment = {{"LD_PRELOAD", beside / "libringlet_other_openblas.so"},
+                                    {"OTHER_OPENBLAS", build}}});
+  };
+  for (const auto& [build, name] : {std::pair{"0", "serial"}, std::pair{"2", "OpenMP"}}) {
+    const Outcome outcome = run_with(build);
+    EXPECT_TRUE(succeeds(outcome));
+    EXPECT_TRUE(holds(outcome.err, {"warning: the OpenBLAS that was found is the ", name,
+                                    " build, and Ringlet needs the one for POSIX threads"}));
+  }
+  EXPECT_EQ(run_with("1").err.find("OpenBLAS"), std::string::npos);
+}
+
 TEST(Run, OverlapsWhereAProcessorIsLeftOfThoseThatItMayUse) {
   std::thread([] {
     const std::vector<int> allowed = allowed_processors();
