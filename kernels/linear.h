@@ -30,8 +30,8 @@ void linear_backward_weight_bias(Stream& stream, ConstView x, ConstView dy, floa
 std::string product_kernels();
 
 /// "serial" or "OpenMP" where the system's loader found a build of OpenBLAS other than the one for
-/// POSIX threads, which this was built for; else empty. The serial one of some systems loses products
-/// that several replicas compute at the same time.
+/// POSIX threads, which this was built for; else empty. The serial one of some systems loses
+/// products that several replicas compute at the same time.
 std::string other_build_of_openblas();
 
 }  // namespace ringlet
