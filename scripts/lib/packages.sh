@@ -9,10 +9,10 @@ TESTING=(libgtest-dev libgmock-dev libbenchmark-dev)
 OPTIONAL=(ccache libgloo-dev libtomlplusplus-dev libwebp7)
 DATASET=dataset-fashion-mnist
 # For scripts/check, scripts/mutate, the tests that ask PyTorch, those that start with mpirun, bench/peers,
-# those that look at a page in a browser, scripts/lib/python_tools.sh, scripts/fuzz, scripts/fresh_check and
-# scripts/glyphs --few.
+# those that look at a page in a browser, scripts/lib/python_tools.sh, scripts/fuzz, scripts/compilers,
+# scripts/fresh_check and scripts/glyphs --few.
 DEVELOPER=(clang-format clang-tidy shellcheck git python3 python3-numpy python3-onnx python3-torch
-           openmpi-bin libopenmpi-dev chromium python3-venv zsh fish doxygen clang-16 libclang-rt-16-dev debootstrap
+           openmpi-bin libopenmpi-dev chromium python3-venv zsh fish doxygen clang-16 libclang-rt-16-dev clang-19 debootstrap
            fonts-motoya-l-cedar fonts-motoya-l-maruberi fonts-wqy-microhei fonts-umeplus)
 
 # Ubuntu 22.04's own g++ is 11: take the 12 that stands beside it.
