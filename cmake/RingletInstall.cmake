@@ -8,8 +8,12 @@
 #   include/ringlet/ROOM/      headers, included as in the sources: "nn/tape.h"; the most used: "ringlet.h"
 #   share/                     completions for bash, zsh and fish; the manual page
 #   share/ringlet/learn/learn  the course, with the strategies' sources beside it that are its solutions
+#
+# The component `program` is the program, its completions and page, and the course; all else is `development`
+# (scripts/package makes a package of each).
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME development)
 
 # Objects lie in ringlet_kernels' archive; their targets come along for what they link to.
 ringlet_versions_of(versions ringlet_lanes ringlet_margin ringlet_norm ringlet_reduction)
@@ -20,12 +24,13 @@ if(RINGLET_WITH_CUDA)
 endif()
 get_property(more GLOBAL PROPERTY RINGLET_INSTALLED)  # of ringlet_proto()
 install(TARGETS ${targets} ${more} EXPORT ringletTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(TARGETS ringlet RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS ringlet RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
 # A system has several builds of OpenBLAS by one name; the program takes the one that it was built for.
 get_filename_component(RINGLET_OPENBLAS_HINT ${OPENBLAS_PTHREAD_LIBRARY} DIRECTORY)
 set_property(TARGET ringlet APPEND PROPERTY INSTALL_RPATH ${RINGLET_OPENBLAS_HINT})
 if(TARGET ringlet_mpi)
-  install(TARGETS ringlet_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_BINDIR})  # the program looks beside itself
+  # The program looks beside itself.
+  install(TARGETS ringlet_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
 endif()
 
 # Left out: back ends and what chooses them, headers of libraries that a user of Ringlet need not have, and
@@ -47,10 +52,11 @@ install(FILES ${ringlet_BINARY_DIR}/generated/train/recipe/version.h
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ringlet/train/recipe)
 
 install(DIRECTORY ${ringlet_SOURCE_DIR}/learn DESTINATION ${CMAKE_INSTALL_DATADIR}/ringlet USE_SOURCE_PERMISSIONS
-        PATTERN my EXCLUDE)
-install(PROGRAMS ${ringlet_SOURCE_DIR}/scripts/learn DESTINATION ${CMAKE_INSTALL_DATADIR}/ringlet/learn)
+        COMPONENT program PATTERN my EXCLUDE)
+install(PROGRAMS ${ringlet_SOURCE_DIR}/scripts/learn DESTINATION ${CMAKE_INSTALL_DATADIR}/ringlet/learn COMPONENT program)
 foreach(strategy naive ring two_shot two_level)
-  install(FILES ${ringlet_SOURCE_DIR}/comm/all_reduce/${strategy}.cc DESTINATION ${CMAKE_INSTALL_DATADIR}/ringlet/comm/all_reduce)
+  install(FILES ${ringlet_SOURCE_DIR}/comm/all_reduce/${strategy}.cc
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/ringlet/comm/all_reduce COMPONENT program)
 endforeach()
 
 # Where a user's CMake looks first for what has no package of its own.
@@ -97,7 +103,7 @@ function(install_printed file)
     file(MAKE_DIRECTORY \${folder})
     message(STATUS \"Writing: \${file}\")
     execute_process(COMMAND $<TARGET_FILE:ringlet> ${arguments} OUTPUT_FILE \${file}
-                    COMMAND_ERROR_IS_FATAL ANY)")
+                    COMMAND_ERROR_IS_FATAL ANY)" COMPONENT program)
 endfunction()
 install_printed(${CMAKE_INSTALL_DATADIR}/bash-completion/completions/ringlet completion bash)
 install_printed(${CMAKE_INSTALL_DATADIR}/zsh/site-functions/_ringlet completion zsh)
