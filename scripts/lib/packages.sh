@@ -7,6 +7,8 @@ REQUIRED=(g++ cmake ninja-build libfmt-dev zlib1g-dev nlohmann-json3-dev libcli1
 TESTING=(libgtest-dev libgmock-dev libbenchmark-dev)
 # These save time, carry data between processes, read --config or WebP. Their absence is said and borne.
 OPTIONAL=(ccache libgloo-dev libtomlplusplus-dev libwebp7)
+# What of these is in every package, and what packs them (scripts/package).
+PACKAGING=(libgloo-dev libtomlplusplus-dev libopenmpi-dev dpkg-dev git)
 DATASET=dataset-fashion-mnist
 # For scripts/check, scripts/mutate, the tests that ask PyTorch, those that start with mpirun, bench/peers,
 # those that look at a page in a browser, scripts/lib/python_tools.sh, scripts/fuzz, scripts/compilers,

@@ -1,0 +1,68 @@
+# What all packages are made of: a version, a build, and its installed files. Sourced by scripts/package, which sets
+# BUILD, OUT and CUDA.
+
+# find_version: of the last commit, as Debian and as Python write it. A commit that is not tagged as the version comes before it.
+find_version() {
+  local version stamp commit dirty=''
+  SOURCE_DATE_EPOCH=$(git -C "$ROOT" log -1 --format=%ct 2>/dev/null) || fail "$ROOT is no checkout by git, whose commit packages are named after"
+  export SOURCE_DATE_EPOCH
+  version=$(sed -n 's/^project(ringlet VERSION \([0-9.]*\).*/\1/p' "$ROOT/CMakeLists.txt")
+  [[ -z $(git -C "$ROOT" status --porcelain --untracked-files=no) ]] || dirty=.dirty
+  DEB_VERSION=$version$dirty WHEEL_VERSION=$version
+  if [[ -n $dirty || -z $(git -C "$ROOT" tag --points-at HEAD "v$version") ]]; then
+    stamp=$(date -u -d "@$SOURCE_DATE_EPOCH" +%Y%m%d%H%M)
+    commit=$(git -C "$ROOT" rev-parse --short=8 HEAD)
+    DEB_VERSION=$version~git$stamp.$commit$dirty
+    WHEEL_VERSION=$version.dev$stamp+g$commit$dirty
+  fi
+  # Libraries of one release are not those of another.
+  # shellcheck source=/dev/null
+  DEB_VERSION+="+$(. /etc/os-release && echo "$ID${VERSION_ID:-}")"
+  [[ $CUDA == OFF ]] || DEB_VERSION+=+cuda
+}
+
+architecture() { dpkg --print-architecture; }
+
+# build_package: the program and the libraries in BUILD.
+build_package() {
+  local lacking
+  [[ ! -f $DEPS/environment ]] ||
+    fail "packages stand on those of the distribution, and this checkout has some of its own in .deps (scripts/setup as root installs them)"
+  release_adjustments
+  mapfile -t lacking < <(missing "${REQUIRED[@]}" "${PACKAGING[@]}")
+  ((${#lacking[@]} == 0)) || fail "missing: ${lacking[*]} (scripts/setup --package installs them)"
+  # Where files lie must not be in them; compile_cached (cmake/) makes the same of it in every checkout.
+  quietly "$LOGS/package-configure.log" "configuring a package" \
+    cmake -S "$ROOT" -B "$BUILD" -G Ninja -D CMAKE_BUILD_TYPE=Release -D RINGLET_CUDA="$CUDA" -D RINGLET_BENCH=OFF \
+    -D RINGLET_ONLY_PROGRAM=ON -D RINGLET_WERROR=OFF -D CMAKE_INSTALL_PREFIX=/usr \
+    -D CMAKE_INSTALL_RPATH="/usr/lib/$(dpkg-architecture -qDEB_HOST_MULTIARCH)/openblas-pthread" \
+    -D CMAKE_CXX_FLAGS="-ffile-prefix-map=$ROOT/="
+  quietly "$LOGS/package-build.log" "building a package" cmake --build "$BUILD"
+}
+
+# stage COMPONENT FOLDER: what of it is installed, below FOLDER.
+stage() {
+  rm -rf "$2"
+  DESTDIR=$2 quietly "$LOGS/package-install-$1.log" "installing the component $1" \
+    cmake --install "$BUILD" --component "$1" --strip
+  no_path_of_the_build "$2"
+}
+
+# no_path_of_the_build FOLDER: fails where a file, a program or a library too, names the folder of the sources or the build.
+no_path_of_the_build() {
+  local named
+  named=$(grep -rlaF -e "$ROOT/" -e "$BUILD/" "$1") || return 0
+  fail "these name the folder they were built in: ${named//$'\n'/ }"
+}
+
+# notices FILE: Ringlet's licence, and those of libraries that are compiled into the program as headers.
+notices() {
+  local package
+  {
+    cat "$ROOT/LICENSE"
+    for package in libcli11-dev nlohmann-json3-dev libtomlplusplus-dev libstb-dev; do
+      printf '\n\n---- compiled in: %s, as its package says\n\n' "$package"
+      cat "/usr/share/doc/$package/copyright"
+    done
+  } >"$1"
+}

@@ -1,0 +1,59 @@
+# A Python wheel of a build: the program, and an entry point that becomes it. Sourced by scripts/package.
+
+MOST_MEGABYTES=40
+
+# make_wheel: ringlet-*.whl in OUT, with the libraries that it needs beyond those that every Linux has.
+make_wheel() {
+  local work wheel tools=$ROOT/build/package-tools
+  build_package
+  bring_auditwheel "$tools"
+  work=$(mktemp -d)
+  stage program "$work/staged"
+  mkdir -p "$work/licences" "$work/repaired" "$OUT"
+  notices "$work/licences/LICENSE"
+  licences_of_libraries "$work/staged/usr/bin/ringlet" "$work/licences"
+  wheel=$work/ringlet-$WHEEL_VERSION-py3-none-linux_$(uname -m).whl
+  python3 "$ROOT/scripts/lib/wheel.py" "$wheel" "$WHEEL_VERSION" "$work/staged/usr/bin/ringlet" "$work/licences" "$ROOT/README.md"
+  # What it links to is copied beside it, by the names that it finds them under here: OpenBLAS with threads of POSIX.
+  PATH=$tools/bin:$PATH quietly "$LOGS/package-auditwheel.log" "repairing a wheel" \
+    "$tools/bin/auditwheel" repair --plat auto --wheel-dir "$work/repaired" "$wheel"
+  rm -f "$OUT"/ringlet-*.whl
+  mv "$work/repaired"/*.whl "$OUT/"
+  wheel=$(compgen -G "$OUT/ringlet-*.whl")
+  rm -rf "$work"
+  check_wheel "$wheel" "$tools"
+  say "$(du --apparent-size -h "$wheel")"
+}
+
+# bring_auditwheel FOLDER: an environment of Python with it.
+bring_auditwheel() {
+  local wanted=$ROOT/scripts/lib/package-tools.txt
+  cmp -s "$wanted" "$1/package-tools.txt" && return 0
+  rm -rf "$1"
+  python3 -m venv "$1" || fail "python3 makes no environment: apt-get install python3-venv"
+  quietly "$LOGS/package-tools.log" "bringing $(grep -v '^#' "$wanted" | paste -sd ' ')" \
+    "$1/bin/python" -m pip install --no-input --disable-pip-version-check --only-binary :all: --requirement "$wanted"
+  cp "$wanted" "$1/"
+}
+
+# licences_of_libraries PROGRAM FOLDER: of the packages that its libraries are from. The C and C++ libraries are not bundled.
+licences_of_libraries() {
+  local package
+  ldd "$1" | sed -n 's/.*=> \(\/[^ ]*\) .*/\1/p' | xargs -d '\n' realpath | xargs -d '\n' dpkg-query --search |
+    sed 's/:.*//' | sort -u | grep -vxE 'libc6|libstdc\+\+6|libgcc-s1' >"$2/../packages"
+  while read -r package; do
+    cp -L "/usr/share/doc/$package/copyright" "$2/$package.txt"
+  done <"$2/../packages"
+}
+
+# check_wheel FILE TOOLS: its size, which systems it is for, and that it names no folder of this machine.
+check_wheel() {
+  local unpacked
+  (($(stat -c %s "$1") < MOST_MEGABYTES * 1000 * 1000)) || fail "${1##*/} is larger than $MOST_MEGABYTES MB"
+  PATH=$2/bin:$PATH quietly "$LOGS/package-auditwheel-show.log" "auditwheel show" "$2/bin/auditwheel" show "$1"
+  [[ $1 == *-manylinux_*_"$(uname -m)".whl ]] || fail "${1##*/} is not for every Linux of some age: $LOGS/package-auditwheel-show.log"
+  unpacked=$(mktemp -d)
+  python3 -m zipfile -e "$1" "$unpacked"
+  no_path_of_the_build "$unpacked"
+  rm -rf "$unpacked"
+}
