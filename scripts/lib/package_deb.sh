@@ -29,14 +29,15 @@ program_deb() {
   # The serial OpenBLAS, which libopenblas0 could be, loses products (docs/status.md).
   pack ringlet "$folder" "Depends: $depends, libopenblas0-pthread
 Recommends: dataset-fashion-mnist
-Suggests:$mpi, libwebp7, libringlet-dev (= $DEB_VERSION), g++, cmake
+Suggests:$mpi, libwebp7, libringlet-dev (= $DEB_VERSION), g++, cmake, ninja-build
 Section: science
 Description: data-parallel trainer of neural networks
  Trains convolutional networks on one machine or several. Each replica of the
  model runs on a device and a thread of its own, and a choice of strategies sums
  their gradients. Reads and writes PyTorch's weights.
  .
- The course, in /usr/share/ringlet/learn, wants libringlet-dev, g++ and cmake.
+ The course, in /usr/share/ringlet/learn, wants libringlet-dev, g++,
+ cmake and ninja-build.
  --transport mpi wants Open MPI."
 }
 

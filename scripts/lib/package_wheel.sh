@@ -36,11 +36,14 @@ bring_auditwheel() {
   cp "$wanted" "$1/"
 }
 
-# licences_of_libraries PROGRAM FOLDER: of the packages that its libraries are from. The C and C++ libraries are not bundled.
+# licences_of_libraries PROGRAM FOLDER: of the packages that its libraries are from. What every Linux has is not bundled.
 licences_of_libraries() {
-  local package
-  ldd "$1" | sed -n 's/.*=> \(\/[^ ]*\) .*/\1/p' | xargs -d '\n' realpath | xargs -d '\n' dpkg-query --search |
-    sed 's/:.*//' | sort -u | grep -vxE 'libc6|libstdc\+\+6|libgcc-s1' >"$2/../packages"
+  local package file
+  ldd "$1" | sed -n 's/.*=> \(\/[^ ]*\) .*/\1/p' | xargs -d '\n' realpath | while read -r file; do
+    # A package may call /usr/lib by its old name, /lib.
+    dpkg-query --search "$file" 2>/dev/null || dpkg-query --search "${file#/usr}" ||
+      fail "no package has $file, so its licence is not known"
+  done | sed 's/:.*//' | sort -u | grep -vxE 'libc6|libstdc\+\+6|libgcc-s1|zlib1g' >"$2/../packages"
   while read -r package; do
     cp -L "/usr/share/doc/$package/copyright" "$2/$package.txt"
   done <"$2/../packages"
