@@ -15,6 +15,7 @@ make_debs() {
 program_deb() {
   local folder=$1 doc=$1/usr/share/doc/ringlet module=usr/lib/libringlet_mpi.so depends mpi
   stage program "$folder"
+  mkdir -p "$folder/usr/lib"
   mv "$folder/usr/bin/libringlet_mpi.so" "$folder/$module"  # the program looks there as well
   # Debian's zsh looks elsewhere than zsh's own.
   mkdir -p "$folder/usr/share/zsh/vendor-completions" "$doc"
