@@ -1,5 +1,5 @@
 # What all packages are made of: a version, a build, and its installed files. Sourced by scripts/package, which sets
-# BUILD, OUT and CUDA.
+# BUILD, OUT, CUDA and WORK, an empty folder.
 
 # find_version: of the last commit, as Debian and as Python write it. A commit that is not tagged as the version comes before it.
 find_version() {

@@ -2,14 +2,11 @@
 
 # make_debs: ringlet and libringlet-dev in OUT.
 make_debs() {
-  local work
   build_package
-  work=$(mktemp -d)
   mkdir -p "$OUT"
   rm -f "$OUT"/ringlet_*.deb "$OUT"/libringlet-dev_*.deb
-  program_deb "$work/ringlet"
-  development_deb "$work/libringlet-dev"
-  rm -rf "$work"
+  program_deb "$WORK/ringlet"
+  development_deb "$WORK/libringlet-dev"
 }
 
 program_deb() {
@@ -57,12 +54,10 @@ Description: data-parallel trainer of neural networks, for programs of one's own
 
 # needs_of FOLDER FILE: the packages that its shared libraries are in, with the versions that its symbols need.
 needs_of() {
-  local aside
-  aside=$(mktemp -d)
-  mkdir "$aside/debian"
+  local aside=$WORK/needs
+  mkdir -p "$aside/debian"
   printf 'Source: ringlet\n\nPackage: ringlet\nArchitecture: any\n' >"$aside/debian/control"
   (cd "$aside" && dpkg-shlibdeps --ignore-missing-info -O "$1/$2" 2>>"$LOGS/package-needs.log") | sed -n 's/^shlibs:Depends=//p'
-  rm -rf "$aside"
 }
 
 # wanted_by_cmake FOLDER: the packages of what ringletConfig.cmake looks for there.

@@ -4,10 +4,9 @@ MOST_MEGABYTES=40
 
 # make_wheel: ringlet-*.whl in OUT, with the libraries that it needs beyond those that every Linux has.
 make_wheel() {
-  local work wheel tools=$ROOT/build/package-tools
+  local work=$WORK/wheel wheel tools=$ROOT/build/package-tools
   build_package
   bring_auditwheel "$tools"
-  work=$(mktemp -d)
   stage program "$work/staged"
   mkdir -p "$work/licences" "$work/repaired" "$OUT"
   notices "$work/licences/LICENSE"
@@ -20,7 +19,6 @@ make_wheel() {
   rm -f "$OUT"/ringlet-*.whl
   mv "$work/repaired"/*.whl "$OUT/"
   wheel=$(compgen -G "$OUT/ringlet-*.whl")
-  rm -rf "$work"
   check_wheel "$wheel" "$tools"
   say "$(du --apparent-size -h "$wheel")"
 }
@@ -51,12 +49,9 @@ licences_of_libraries() {
 
 # check_wheel FILE TOOLS: its size, which systems it is for, and that it names no folder of this machine.
 check_wheel() {
-  local unpacked
   (($(stat -c %s "$1") < MOST_MEGABYTES * 1000 * 1000)) || fail "${1##*/} is larger than $MOST_MEGABYTES MB"
   PATH=$2/bin:$PATH quietly "$LOGS/package-auditwheel-show.log" "auditwheel show" "$2/bin/auditwheel" show "$1"
   [[ $1 == *-manylinux_*_"$(uname -m)".whl ]] || fail "${1##*/} is not for every Linux of some age: $LOGS/package-auditwheel-show.log"
-  unpacked=$(mktemp -d)
-  python3 -m zipfile -e "$1" "$unpacked"
-  no_path_of_the_build "$unpacked"
-  rm -rf "$unpacked"
+  python3 -m zipfile -e "$1" "$WORK/unpacked"
+  no_path_of_the_build "$WORK/unpacked"
 }
