@@ -4,20 +4,20 @@ MOST_MEGABYTES=40
 
 # make_wheel: ringlet-*.whl in OUT, with the libraries that it needs beyond those that every Linux has.
 make_wheel() {
-  local work=$WORK/wheel wheel tools=$ROOT/build/package-tools
+  local folder=$WORK/wheel wheel tools=$ROOT/build/package-tools
   build_package
   bring_auditwheel "$tools"
-  stage program "$work/staged"
-  mkdir -p "$work/licences" "$work/repaired" "$OUT"
-  notices "$work/licences/LICENSE"
-  licences_of_libraries "$work/staged/usr/bin/ringlet" "$work/licences"
-  wheel=$work/ringlet-$WHEEL_VERSION-py3-none-linux_$(uname -m).whl
-  python3 "$ROOT/scripts/lib/wheel.py" "$wheel" "$WHEEL_VERSION" "$work/staged/usr/bin/ringlet" "$work/licences" "$ROOT/README.md"
+  stage program "$folder/staged"
+  mkdir -p "$folder/licences" "$folder/repaired" "$OUT"
+  notices "$folder/licences/LICENSE"
+  licences_of_libraries "$folder/staged/usr/bin/ringlet" "$folder/licences"
+  wheel=$folder/ringlet-$WHEEL_VERSION-py3-none-linux_$(uname -m).whl
+  python3 "$ROOT/scripts/lib/wheel.py" "$wheel" "$WHEEL_VERSION" "$folder/staged/usr/bin/ringlet" "$folder/licences" "$ROOT/README.md"
   # What it links to is copied beside it, by the names that it finds them under here: OpenBLAS with threads of POSIX.
   PATH=$tools/bin:$PATH quietly "$LOGS/package-auditwheel.log" "repairing a wheel" \
-    "$tools/bin/auditwheel" repair --plat auto --wheel-dir "$work/repaired" "$wheel"
+    "$tools/bin/auditwheel" repair --plat auto --wheel-dir "$folder/repaired" "$wheel"
   rm -f "$OUT"/ringlet-*.whl
-  mv "$work/repaired"/*.whl "$OUT/"
+  mv "$folder/repaired"/*.whl "$OUT/"
   wheel=$(compgen -G "$OUT/ringlet-*.whl")
   check_wheel "$wheel" "$tools"
   say "$(du --apparent-size -h "$wheel")"
