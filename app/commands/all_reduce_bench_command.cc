@@ -1,6 +1,7 @@
 // ringlet bench all-reduce, and the same of the other collectives
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -18,6 +19,7 @@
 #include "bench/all_reduce/machine.h"
 #include "bench/all_reduce/measure.h"
 #include "bench/all_reduce/samples.h"
+#include "comm/all_reduce/auto.h"
 #include "comm/transport/local/local_transport.h"
 #include "train/sync/transport_choice.h"
 #include "train/sync/tuning.h"
@@ -78,6 +80,11 @@ void run_block(comm::Group& group, const AllReduceBlock& block, const People& pe
              bench::pins_ranks(options, block.ranks) ? ", pinned" : "", text_of(before));
   if (!block.left_out.empty()) people.say("cannot run here: {}\n", block.left_out);
   if (group.machines() > 1) people.say("{}\n", group.transport(0).hosts());
+  const auto& names = options.strategies;
+  const bool has_auto =
+      std::find(names.begin(), names.end(), comm::AutoAllReduce::kName) != names.end();
+  const std::string foreign = has_auto ? train::why_foreign(train::tuning_file()) : "";
+  if (!foreign.empty()) people.say("{}\n", foreign);
   std::string level;
   const auto print = [&](const bench::Measurement& row) {
     if (row.machines > 1 && row.level != level) people.say("\n{}\n", text_of(row));

@@ -346,6 +346,9 @@ bench::Costs costs_of(const SimulateFlags& flags) {
   const fs::path file = !flags.from.empty() ? flags.from : table;
   std::error_code error;
   std::vector<bench::Measurement> rows;
+  if (const std::string why = train::why_foreign(table); flags.from.empty() && !why.empty()) {
+    throw UsageError(why + ", or give --alpha and --beta");
+  }
   if (!flags.from.empty() || fs::exists(table, error)) rows = bench::measured_rows(file);
   if (rows.empty() && flags.from.empty()) {
     throw UsageError(

@@ -40,6 +40,7 @@
 #include "base/machine.h"
 #include "base/memory_limits.h"
 #include "base/one_line.h"
+#include "comm/all_reduce/auto.h"
 #include "comm/shared_text.h"
 #include "data/synthetic_faces.h"
 #include "kernels/linear.h"
@@ -49,6 +50,7 @@
 #include "train/recipe/models.h"
 #include "train/reports/advice.h"
 #include "train/setup/precision_trial.h"
+#include "train/sync/tuning.h"
 #include "train/task/classification.h"
 #include "train/telemetry/console.h"
 #include "train/telemetry/run_files.h"
@@ -250,6 +252,13 @@ void warn_of_openblas() {
       build));
 }
 
+/// Of the first process: its table is everybody's.
+void warn_of_foreign_tuning(const train::Execution& execution) {
+  if (execution.sync != comm::AutoAllReduce::kName || execution.devices.size() < 2) return;
+  const std::string why = train::why_foreign(train::tuning_file());
+  if (!why.empty()) print_warning(why);
+}
+
 /// A curve of accuracies is of one set of test data.
 void warn_of_other_tests(const Checkpoint& weights, const data::Dataset& test) {
   const std::string now = test.contents(), before = on_one_line(weights.test_contents);
@@ -402,6 +411,7 @@ int run_training(const RawFlags& flags, const CLI::App& command, comm::Group& gr
   if (speaks) claim.outputs(options, group.processes());
   if (speaks && !former && !files.init.empty()) warn_of_rounding(train::model_file_of(files.init));
   warn_of_other_bytes(group, options);
+  if (speaks) warn_of_foreign_tuning(options.execution);
   const std::uint64_t memory = usable_memory();
   if (const std::int64_t drawn = data::synthetic_identities(options.recipe.data); drawn > 0) {
     checked([&] { train::require_room(options, group.size(), drawn, memory); });  // before names

@@ -6,6 +6,7 @@
 #include "base/files/json_text.h"
 #include "tests/cli/program.h"
 #include "tests/support/files.h"
+#include "train/sync/tuning.h"
 
 namespace ringlet::testing {
 namespace {
@@ -43,6 +44,25 @@ TEST(Tune, KeepsATableThatAutoPicksFrom) {
   write_file(file, table.dump());
   EXPECT_TRUE(holds(ringlet(quick_train({"--replicas", "2", "--sync", "auto"}), options).out,
                     {"auto (tree) all-reduce"}));
+}
+
+TEST(Tune, ATableOfAnotherProcessorIsToldAndNotTaken) {
+  const TemporaryDirectory cache;
+  const ProgramOptions options{.environment = {{"XDG_CACHE_HOME", cache.path().string()}}};
+  const auto file = cache / "ringlet" / train::tuning_file().filename();
+  std::filesystem::create_directories(file.parent_path());
+  write_file(file, R"({"processor": "an abacus", "ranges": [{"device": "cpu", "ranks": 2,
+      "transport": "local", "from_bytes": 0, "strategy": "naive"}]})");
+  const std::string told = file.string() + " was measured on an abacus, and this machine has ";
+  const Outcome trained =
+      ringlet(quick_train({"--replicas", "2", "--sync", "auto", "--probe", "off"}), options);
+  EXPECT_EQ(trained.code, 0);
+  EXPECT_TRUE(holds(trained.err, {"ringlet: warning: " + told}));
+  EXPECT_EQ(trained.out.find("auto (naive)"), std::string::npos) << trained.out;
+  const Outcome measured = ringlet(
+      {"bench", "all-reduce", "--begin", "4K", "--end", "4K", "--strategies", "auto", "-n", "3"},
+      options);
+  EXPECT_TRUE(holds(measured.out, {told}));
 }
 
 TEST(Tune, WithoutALauncherSaysWhatToDo) {

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "base/files/atomic_file.h"
+#include "base/processor_name.h"
 #include "comm/all_reduce/auto.h"
 #include "comm/transport/local/local_transport.h"
 #include "tests/support/files.h"
@@ -32,6 +33,26 @@ TEST(Tuning, ComesBackAsItWasKept) {
   EXPECT_EQ(look_up(table, 4, 1), "doubling");
   EXPECT_EQ(look_up(read_tuning(file, DeviceKind::cuda, "nccl"), 2, 1), "nccl");
   EXPECT_TRUE(read_tuning(file, DeviceKind::cpu, "gloo").empty());
+}
+
+TEST(Tuning, OfAnotherProcessorIsNotTakenAndReplaced) {
+  const TemporaryDirectory folder;
+  const auto file = folder / "table.json";
+  EXPECT_EQ(why_foreign(file), "");
+  write_tuning(file, DeviceKind::cpu, "local", {{2, 0, "ring"}});
+  EXPECT_EQ(why_foreign(file), "");
+  std::string text = testing::read_file(file);
+  const std::string own = processor_name();
+  ASSERT_NE(text.find(own), text.npos);
+  write_file(file, text.replace(text.find(own), own.size(), "an abacus"));
+  const std::string why = why_foreign(file);
+  EXPECT_EQ(why, file.string() + " was measured on an abacus, and this machine has " + own +
+                     ": it is not used; run ringlet tune again");
+  write_tuning(file, DeviceKind::cpu, "local", {{4, 0, "tree"}});
+  EXPECT_EQ(why_foreign(file), "");
+  EXPECT_EQ(read_tuning(file, DeviceKind::cpu, "local").size(), 1U);  // the old ones have gone
+  write_file(file, R"({"ranges": []})");                              // of an earlier version
+  EXPECT_EQ(why_foreign(file), "");
 }
 
 TEST(Tuning, KeepsTheTimesBesideTheTable) {

@@ -95,8 +95,11 @@ SyncPlan plan_sync(const comm::Communicator& communicator, const std::vector<Buc
   const DeviceKind device = execution.devices.front().kind;
   std::vector<MeasuredTime> times;
   try {
-    times = read_times(tuning_file(), device,
-                       tuned_transport(communicator.transport(), name_of(execution.transport)));
+    const bool is_foreign = !why_foreign(tuning_file()).empty();
+    if (!is_foreign) {
+      times = read_times(tuning_file(), device,
+                         tuned_transport(communicator.transport(), name_of(execution.transport)));
+    }
   } catch (const FileError&) {  // a prediction is not worth a run
   }
   return plan_sync(communicator, buckets, device, times);

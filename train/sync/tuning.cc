@@ -1,5 +1,6 @@
 #include "train/sync/tuning.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +12,8 @@
 #include "base/files/atomic_file.h"
 #include "base/files/input_file.h"
 #include "base/files/json_text.h"
+#include "base/one_line.h"
+#include "base/processor_name.h"
 #include "comm/all_reduce/auto.h"
 
 namespace ringlet::train {
@@ -57,6 +60,16 @@ bool is_for(const json& range, DeviceKind device, const std::string& transport) 
          range.value("transport", "") == transport;
 }
 
+constexpr const char* kProcessor = "processor";
+
+/// What the file's entries were measured on, where that is another processor than this machine's.
+std::string other_processor(const json& content) {
+  const auto found = content.find(kProcessor);
+  const bool is_told = found != content.end() && found->is_string();
+  if (!is_told || *found == processor_name()) return {};
+  return *found;
+}
+
 /// The file's entries without those of this device, transport and the table's numbers of ranks.
 json entries_but_for(const fs::path& file, DeviceKind device, const std::string& transport,
                      const comm::StrategyTable& table) {
@@ -64,6 +77,7 @@ json entries_but_for(const fs::path& file, DeviceKind device, const std::string&
   std::error_code error;
   if (!fs::exists(file, error)) return content;
   const json old = read_content(file);
+  if (!other_processor(old).empty()) return content;
   try {
     for (const char* key : {"ranges", "times"}) {
       for (const json& entry : old[key]) {
@@ -135,6 +149,7 @@ std::vector<MeasuredTime> read_times(const fs::path& file, DeviceKind device,
 void write_tuning(const fs::path& file, DeviceKind device, const std::string& transport,
                   const comm::StrategyTable& table, const std::vector<MeasuredTime>& times) {
   json content = entries_but_for(file, device, transport, table);
+  content[kProcessor] = processor_name();
   json& ranges = content["ranges"];
   for (const comm::StrategyRange& range : table) {
     ranges.push_back({{"device", kind_name(device)},
@@ -156,8 +171,19 @@ void write_tuning(const fs::path& file, DeviceKind device, const std::string& tr
   write_file_atomically(file, content.dump(1) + "\n");
 }
 
+std::string why_foreign(const fs::path& file) {
+  std::error_code error;
+  if (file.empty() || !fs::exists(file, error)) return {};
+  const std::string other = other_processor(read_content(file));
+  if (other.empty()) return {};
+  return fmt::format(
+      "{} was measured on {}, and this machine has {}: it is not used; run ringlet tune again",
+      on_one_line(file.string()), on_one_line(other), processor_name());
+}
+
 comm::StrategyTable tuned_table(const Execution& execution, const std::string& transport) {
-  if (execution.sync != comm::AutoAllReduce::kName) return {};
+  if (execution.sync != comm::AutoAllReduce::kName || !why_foreign(tuning_file()).empty())
+    return {};
   return read_tuning(tuning_file(), execution.devices.front().kind, transport);
 }
 

@@ -51,12 +51,18 @@ std::vector<MeasuredTime> read_times(const std::filesystem::path& file, DeviceKi
                                      const std::string& transport);
 
 /// Replaces what the file has for this device, transport and the table's numbers of ranks by
-/// `table` and `times`, and keeps the rest. Throws FileError.
+/// `table` and `times`, and keeps the rest, unless that is of another processor. Throws FileError.
 void write_tuning(const std::filesystem::path& file, DeviceKind device,
                   const std::string& transport, const comm::StrategyTable& table,
                   const std::vector<MeasuredTime>& times = {});
 
-/// This machine's table where the strategy of `execution` is `auto`, which needs it; else empty.
+/// Of a table that another processor's ranks were timed for, which one file name may stand for (a
+/// virtual machine that has moved, containers of one name): a line that names both. "" where it is
+/// of this one, does not say, or is not there.
+std::string why_foreign(const std::filesystem::path& file);
+
+/// This machine's table where the strategy of `execution` is `auto`, which needs it; else empty, as
+/// where the table is of another processor.
 comm::StrategyTable tuned_table(const Execution& execution, const std::string& transport);
 
 /// The table for all ranks of the group: that of `execution`, or, on several machines, the one that

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <fstream>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "base/processor_name.h"
 #include "comm/transport/nccl/nccl_transport.h"
 #include "kernels/device.h"
 #include "kernels/linear.h"
@@ -16,15 +16,6 @@
 namespace ringlet::train {
 
 namespace {
-
-std::string processor_name() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    const std::size_t colon = line.find(": ");
-    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
-  }
-  return "processor";
-}
 
 double gib(std::int64_t bytes) { return static_cast<double>(bytes) / (1 << 30); }
 

@@ -1,6 +1,7 @@
 // Flags, configurations, variables, devices and other processes that bring a message.
 #include "tests/cli/failing_processes.h"
 #include "tests/cli/messages/provocations.h"
+#include "train/sync/tuning.h"
 
 namespace ringlet::testing {
 namespace {
@@ -366,6 +367,13 @@ std::vector<Provocation> provocations_by_flags() {
       {2,
        [](const Stage& stage) {
          return ringlet({"simulate"}, {.environment = {{"XDG_CACHE_HOME", stage / "none"}}});
+       }},
+      {2,
+       [](const Stage& stage) {
+         std::filesystem::create_directories(stage / "ringlet");
+         (void)stage.file("ringlet/" + train::tuning_file().filename().string(),
+                          R"({"processor": "an abacus", "ranges": []})");
+         return ringlet({"simulate"}, {.environment = {{"XDG_CACHE_HOME", stage / "."}}});
        }},
       {2,
        [](const Stage& stage) {
