@@ -39,8 +39,9 @@ if(PROJECT_IS_TOP_LEVEL)
     $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wno-psabi>>
     # constexpr functions of host code (Philox, the sampler) are taken as they are; -lineinfo is for profilers.
     $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr -lineinfo -Xcompiler=-Wall,-Wextra>>)
-else()  # what the project that has this as a part of its own compiles, is its own affair
-  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-psabi> $<$<COMPILE_LANGUAGE:CXX>:-fopenmp-simd>
+else()
+  # A project that has this as a part compiles its own as it likes. Its warnings and its -Werror are not for Ringlet.
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-w> $<$<COMPILE_LANGUAGE:CXX>:-Wno-psabi> $<$<COMPILE_LANGUAGE:CXX>:-fopenmp-simd>
                       $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>)
   target_compile_features(ringlet_build INTERFACE cxx_std_20)
 endif()
