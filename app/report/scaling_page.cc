@@ -106,6 +106,8 @@ Html rate_plot(const ScalingPage& page) {
 }
 
 Html efficiency_plot(const ScalingPage& page) {
+  const auto is_known = [](const ScalingRow& row) { return row.efficiency.value > 0; };
+  if (std::ranges::none_of(page.rows, is_known)) return "";  // no row counts
   return figure_of(Plot{.id = "efficiency",
                         .title = "Efficiency",
                         .note = fmt::format("of {} replica{}", page.rows.front().replicas,
@@ -205,11 +207,16 @@ std::string machine_text(const nlohmann::json& machine) {
   return text.empty() ? "" : text + ".";
 }
 
+/// Of the largest number of replicas that counts.
 Html facts_of(const ScalingPage& page) {
-  const ScalingRow& last = page.rows.back();
+  const auto found = std::find_if(page.rows.rbegin(), page.rows.rend(),
+                                  [](const ScalingRow& row) { return row.counts(); });
+  if (found == page.rows.rend()) return "";
+  const ScalingRow& last = *found;
   Html html = "<dl class=\"facts\">\n";
-  html += fact(fmt::format("Samples a second, {} replicas", last.replicas),
-               escaped(rate_text(last.rate.value)));
+  html += fact(
+      fmt::format("Samples a second, {} replica{}", last.replicas, last.replicas == 1 ? "" : "s"),
+      escaped(rate_text(last.rate.value)));
   if (last.speedup.value > 0) {
     html += fact("Speedup", markup("{:.2f}", last.speedup.value));
     html += fact("Efficiency", markup("{:.1f} <small>%</small>", 100 * last.efficiency.value));

@@ -62,6 +62,18 @@ TEST(ScalingPage, SaysThatTheMachineWasBusy) {
   EXPECT_TRUE(has(html, "no: its rounds &lt;differ&gt;"));
   EXPECT_TRUE(has(html, "hollow\""));
   EXPECT_FALSE(has(html, "predicted"));
+  EXPECT_TRUE(has(html, "Samples a second, 2 replicas"));  // the largest that counts
+}
+
+TEST(ScalingPage, ShowsNoFigureOfRowsThatDoNotCountAtItsHead) {
+  ScalingPage page = page_of_three();
+  for (ScalingRow& row : page.rows) row.why_not = "busy";
+  bench::compare_with_first(page.rows);
+  page.forecast = bench::forecast_of(page.rows, page.rule, Layout::nchw);
+  const std::string html = scaling_page(page);
+  EXPECT_FALSE(has(html, "class=\"facts\""));
+  EXPECT_FALSE(has(html, "id=\"efficiency\""));
+  EXPECT_TRUE(has(html, "3 of 3 rows do not count"));
 }
 
 TEST(ScalingPage, OfGpusHasNoParts) {
