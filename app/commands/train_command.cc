@@ -253,8 +253,8 @@ void warn_of_openblas() {
 }
 
 /// Of the first process: its table is everybody's.
-void warn_of_foreign_tuning(const train::Execution& execution) {
-  if (execution.sync != comm::AutoAllReduce::kName || execution.devices.size() < 2) return;
+void warn_of_foreign_tuning(const train::Execution& execution, const comm::Group& group) {
+  if (execution.sync != comm::AutoAllReduce::kName || group.size() < 2) return;
   const std::string why = train::why_foreign(train::tuning_file());
   if (!why.empty()) print_warning(why);
 }
@@ -411,7 +411,7 @@ int run_training(const RawFlags& flags, const CLI::App& command, comm::Group& gr
   if (speaks) claim.outputs(options, group.processes());
   if (speaks && !former && !files.init.empty()) warn_of_rounding(train::model_file_of(files.init));
   warn_of_other_bytes(group, options);
-  if (speaks) warn_of_foreign_tuning(options.execution);
+  if (speaks) warn_of_foreign_tuning(options.execution, group);
   const std::uint64_t memory = usable_memory();
   if (const std::int64_t drawn = data::synthetic_identities(options.recipe.data); drawn > 0) {
     checked([&] { train::require_room(options, group.size(), drawn, memory); });  // before names

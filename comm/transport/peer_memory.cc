@@ -74,7 +74,7 @@ class Choice {
   }
 
  private:
-  // Twice each, since a rank takes turns with two pieces of memory; and the first is cold.
+  // Three of each: a rank takes turns with two pieces of memory, and the first call is cold.
   static constexpr int kLooks = 6;
   static constexpr int kShortest = 32, kLongest = 1024;  // calls from look to look
   // What was streamed the reader finds in memory, and not in a cache between the two cores.

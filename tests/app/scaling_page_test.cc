@@ -19,6 +19,12 @@ ScalingRow row_of(int replicas, double step, const bench::ScalingParts& parts) {
   return row;
 }
 
+/// What follows from which rows count.
+void judge_again(ScalingPage& page) {
+  bench::compare_with_first(page.rows);
+  page.forecast = bench::forecast_of(page.rows, page.rule, Layout::nchw);
+}
+
 ScalingPage page_of_three() {
   ScalingPage page{
       .rows = {row_of(1, 0.0120, {.compute = 0.0115, .update = 0.0004, .between = 0.0001}),
@@ -30,8 +36,7 @@ ScalingPage page_of_three() {
       .notes = {"2 replicas: a note"},
       .spread = {"the slowest of 2 replicas computes 3.1 % longer than the quickest"},
       .machine = {{"processor", "Some <i>processor"}, {"cores", 4}, {"instruction_set", "avx2"}}};
-  bench::compare_with_first(page.rows);
-  page.forecast = bench::forecast_of(page.rows, page.rule, Layout::nchw);
+  judge_again(page);
   return page;
 }
 
@@ -54,8 +59,7 @@ TEST(ScalingPage, AnswersAndShowsEveryRow) {
 TEST(ScalingPage, SaysThatTheMachineWasBusy) {
   ScalingPage page = page_of_three();
   page.rows[2].why_not = "its rounds <differ>";
-  bench::compare_with_first(page.rows);
-  page.forecast = bench::forecast_of(page.rows, page.rule, Layout::nchw);
+  judge_again(page);
   const std::string html = scaling_page(page);
   EXPECT_TRUE(has(html, "It cannot be said: the row of 4 does not count"));
   EXPECT_TRUE(has(html, "the machine was busy: 1 of 3 rows does not count. Such rows are hollow"));
@@ -68,8 +72,7 @@ TEST(ScalingPage, SaysThatTheMachineWasBusy) {
 TEST(ScalingPage, ShowsNoFigureOfRowsThatDoNotCountAtItsHead) {
   ScalingPage page = page_of_three();
   for (ScalingRow& row : page.rows) row.why_not = "busy";
-  bench::compare_with_first(page.rows);
-  page.forecast = bench::forecast_of(page.rows, page.rule, Layout::nchw);
+  judge_again(page);
   const std::string html = scaling_page(page);
   EXPECT_FALSE(has(html, "class=\"facts\""));
   EXPECT_FALSE(has(html, "id=\"efficiency\""));

@@ -59,6 +59,11 @@ TEST(Tune, ATableOfAnotherProcessorIsToldAndNotTaken) {
   EXPECT_EQ(trained.code, 0);
   EXPECT_TRUE(holds(trained.err, {"ringlet: warning: " + told}));
   EXPECT_EQ(trained.out.find("auto (naive)"), std::string::npos) << trained.out;
+  const Outcome as_processes =
+      ringlet(quick_train({"--processes", "2", "--sync", "auto", "--probe", "off"}), options);
+  EXPECT_TRUE(holds(as_processes.err, {"ringlet: warning: " + told}));
+  const Outcome alone = ringlet(quick_train({"--sync", "auto"}), options);
+  EXPECT_EQ(alone.err.find(told), std::string::npos) << alone.err;  // it adds nothing
   const Outcome measured = ringlet(
       {"bench", "all-reduce", "--begin", "4K", "--end", "4K", "--strategies", "auto", "-n", "3"},
       options);
