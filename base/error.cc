@@ -23,6 +23,10 @@ std::string message_of(const std::system_error& error) {
 
 }  // namespace
 
+void throw_broken_contract(const char* operation, const char* message, At at) {
+  throw ContractError(std::string(operation) + ": " + message, at);
+}
+
 std::string message_of_current_exception() {
   try {
     throw;

@@ -43,10 +43,12 @@ class OutOfMemoryError : public DeviceError {
       : DeviceError(message, at) {}
 };
 
+[[noreturn]] void throw_broken_contract(const char* operation, const char* message, At at);
+
 /// Throws ContractError with "<operation>: <message>" unless `holds`.
 /// Takes C strings so that a check that holds costs no allocation.
 inline void require(bool holds, const char* operation, const char* message, At at = At::current()) {
-  if (!holds) throw ContractError(std::string(operation) + ": " + message, at);
+  if (!holds) throw_broken_contract(operation, message, at);
 }
 
 /// What to tell the user: what() of the exception that is being handled. For memory, threads and

@@ -17,18 +17,12 @@ void reduce(Stream& stream, ReduceOp op, std::span<const ConstView> xs, std::spa
           "reads and writes 1 to 64 arrays");
   require(ys[0].dtype() != DType::u8, kName, "takes f32, f16, bf16 and i32, not u8");
   require(options.divisor >= 1, kName, "divides by a positive number");
-  double bytes = 0;
-  for (const ConstView& x : xs) {
-    require_same_kind(kName, x, ys[0]);
-    bytes += total_bytes(x);
-  }
-  for (const View& y : ys) {
-    require_same_kind(kName, y, ys[0]);
-    bytes += total_bytes(y);
-  }
-  const double additions =
-      static_cast<double>(xs.size() - 1) * static_cast<double>(ys[0].storage());
-  const Work work{kName, additions, bytes};
+  for (const ConstView& x : xs) require_same_kind(kName, x, ys[0]);
+  for (const View& y : ys) require_same_kind(kName, y, ys[0]);
+  const auto elements = static_cast<double>(ys[0].storage());
+  const auto arrays = static_cast<double>(xs.size() + ys.size());
+  const Work work{kName, static_cast<double>(xs.size() - 1) * elements,
+                  arrays * elements * static_cast<double>(size_of(ys[0].dtype()))};
   dispatch(stream, work, impl::any::reduce, op, xs, ys, options);
 }
 

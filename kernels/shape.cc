@@ -1,27 +1,9 @@
 #include "kernels/shape.h"
 
-#include "base/error.h"
-
 namespace ringlet {
 
-Shape::Shape(std::initializer_list<std::int64_t> extents) {
-  require(extents.size() <= kMaxRank, "Shape", "at most four extents");
-  for (const std::int64_t extent : extents) {
-    require(extent >= 0, "Shape", "an extent is negative");
-    extents_[static_cast<std::size_t>(rank_++)] = extent;
-  }
-  require_countable();
-}
-
-void Shape::require_countable() const {
-  std::int64_t product = 1;
-  for (int i = 0; i < rank_; ++i) {
-    const std::int64_t extent = (*this)[i];
-    if (extent > 0 && product > kMostElements / extent) {
-      throw ContractError("Shape: " + to_string() + " has more elements than any memory");
-    }
-    product *= extent;
-  }
+void Shape::throw_uncountable() const {
+  throw ContractError("Shape: " + to_string() + " has more elements than any memory");
 }
 
 Shape Shape::with_batch(std::int64_t n) const {
@@ -30,14 +12,6 @@ Shape Shape::with_batch(std::int64_t n) const {
   shape.extents_[0] = n;
   shape.require_countable();
   return shape;
-}
-
-bool Shape::operator==(const Shape& other) const {
-  if (rank_ != other.rank_) return false;
-  for (int i = 0; i < rank_; ++i) {
-    if ((*this)[i] != other[i]) return false;
-  }
-  return true;
 }
 
 std::string Shape::to_string() const {

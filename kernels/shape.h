@@ -6,6 +6,8 @@
 #include <initializer_list>
 #include <string>
 
+#include "base/error.h"
+
 namespace ringlet {
 
 class Shape {
@@ -18,7 +20,14 @@ class Shape {
 
   /// At most four extents, each >= 0; an empty list is a scalar of one element. Throws
   /// ContractError for more than kMostElements.
-  Shape(std::initializer_list<std::int64_t> extents);
+  Shape(std::initializer_list<std::int64_t> extents) {
+    require(extents.size() <= kMaxRank, "Shape", "at most four extents");
+    for (const std::int64_t extent : extents) {
+      require(extent >= 0, "Shape", "an extent is negative");
+      extents_[static_cast<std::size_t>(rank_++)] = extent;
+    }
+    require_countable();
+  }
 
   int rank() const { return rank_; }
   /// Extent of dimension `i`, 0 <= i < rank().
@@ -37,12 +46,24 @@ class Shape {
   }
   /// The same shape with another first extent.
   Shape with_batch(std::int64_t n) const;
-  bool operator==(const Shape& other) const;
+  bool operator==(const Shape& other) const {
+    bool equal = rank_ == other.rank_;
+    for (int i = 0; i < rank_; ++i) equal &= (*this)[i] == other[i];
+    return equal;
+  }
   /// "[64, 1, 28, 28]"
   std::string to_string() const;
 
  private:
-  void require_countable() const;
+  // Views are made all the time, so this is inline, and without a division.
+  void require_countable() const {
+    std::int64_t product = 1;
+    for (int i = 0; i < rank_; ++i) {
+      const bool overflows = __builtin_mul_overflow(product, (*this)[i], &product);
+      if (overflows || product > kMostElements) throw_uncountable();
+    }
+  }
+  [[noreturn]] void throw_uncountable() const;
 
   std::array<std::int64_t, kMaxRank> extents_{};
   int rank_ = 0;

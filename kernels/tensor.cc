@@ -1,22 +1,6 @@
 #include "kernels/tensor.h"
 
-#include <cstddef>
-
 namespace ringlet {
-
-std::int64_t size_of(DType dtype) {
-  switch (dtype) {
-    case DType::f32:
-    case DType::i32:
-      return 4;
-    case DType::bf16:
-    case DType::f16:
-      return 2;
-    case DType::u8:
-      return 1;
-  }
-  throw ContractError("size_of: no such element type");
-}
 
 void throw_no_memory() {
   throw NoMemoryError(
@@ -54,15 +38,6 @@ const char* name_of(Layout layout) {
 
 bool is_alike_in_nhwc(const Shape& shape) {
   return shape.rank() == 4 && (shape[1] == 1 || shape[2] * shape[3] == 1);
-}
-
-std::int64_t storage_count(const Shape& shape, Layout layout) {
-  require(layout != Layout::nhwc || shape.rank() == 4, "storage_count",
-          "the nhwc layout is for shapes [N, C, H, W]");
-  if (layout != Layout::lanes) return shape.count();
-  require(shape.rank() == 2 || shape.rank() == 4, "storage_count",
-          "the lanes layout is for shapes [N, F] and [N, C, H, W]");
-  return lane_blocks(shape[0]) * kLanes * shape.count_per_sample();
 }
 
 namespace {
@@ -112,8 +87,7 @@ void require_same_shape(const char* operation, const ConstView& a, const ConstVi
       std::string(operation) + ": the shapes differ, " + describe(a) + " and " + describe(b), at);
 }
 
-void require_same_kind(const char* operation, const ConstView& a, const ConstView& b, At at) {
-  if (a.shape() == b.shape() && a.dtype() == b.dtype() && a.layout() == b.layout()) return;
+void throw_of_another_kind(const char* operation, const ConstView& a, const ConstView& b, At at) {
   throw ContractError(std::string(operation) + ": the tensors differ in shape, type or layout, " +
                           describe(a) + " and " + describe(b),
                       at);

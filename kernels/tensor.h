@@ -21,6 +21,7 @@
 // every sum while it is made. What is stored as narrow is rounded to nearest, ties to even, once.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -35,8 +36,12 @@ enum class Layout : std::uint8_t { nchw, lanes, nhwc };
 /// Samples in one block of the lanes layout.
 inline constexpr std::int64_t kLanes = 16;
 
-std::int64_t size_of(DType dtype);  ///< bytes of one element
-const char* name_of(DType dtype);   ///< "f32"
+/// Bytes of one element.
+constexpr std::int64_t size_of(DType dtype) {
+  constexpr std::int64_t kBytes[] = {4, 2, 2, 1, 4};
+  return kBytes[static_cast<std::size_t>(dtype)];
+}
+const char* name_of(DType dtype);  ///< "f32"
 const char* name_of(Layout layout);
 
 /// Whether it is one of the floats of sixteen bits.
@@ -49,7 +54,14 @@ constexpr std::int64_t lane_blocks(std::int64_t samples) { return (samples + kLa
 bool is_alike_in_nhwc(const Shape& shape);
 
 /// Elements that a tensor takes in memory: count(), but with N rounded up to 16 in lanes layout.
-std::int64_t storage_count(const Shape& shape, Layout layout);
+inline std::int64_t storage_count(const Shape& shape, Layout layout) {
+  if (layout == Layout::nchw) return shape.count();
+  const bool is_nhwc = layout == Layout::nhwc;
+  require(shape.rank() == 4 || (shape.rank() == 2 && !is_nhwc), "storage_count",
+          is_nhwc ? "the nhwc layout is for shapes [N, C, H, W]"
+                  : "the lanes layout is for shapes [N, F] and [N, C, H, W]");
+  return is_nhwc ? shape.count() : lane_blocks(shape[0]) * kLanes * shape.count_per_sample();
+}
 
 template <class T>
 struct DTypeOf;
@@ -149,9 +161,14 @@ std::string describe(const ConstView& view);
 /// Throw ContractError naming `operation` and both views unless they agree.
 void require_same_shape(const char* operation, const ConstView& a, const ConstView& b,
                         At at = At::current());
+[[noreturn]] void throw_of_another_kind(const char* operation, const ConstView& a,
+                                        const ConstView& b, At at);
 /// The same shape, dtype and layout.
-void require_same_kind(const char* operation, const ConstView& a, const ConstView& b,
-                       At at = At::current());
+inline void require_same_kind(const char* operation, const ConstView& a, const ConstView& b,
+                              At at = At::current()) {
+  if (a.shape() == b.shape() && a.dtype() == b.dtype() && a.layout() == b.layout()) return;
+  throw_of_another_kind(operation, a, b, at);
+}
 void require_shape(const char* operation, const ConstView& view, const Shape& shape,
                    At at = At::current());
 void require_dtype(const char* operation, const ConstView& view, DType dtype,
