@@ -69,7 +69,7 @@ void Transport::exchange(Stream& stream, int to, ConstView out, int from, View i
         recorder(), {to, from, bytes, from == kNobody ? 0 : in.bytes()});
     do_exchange(stream, to, out, from, in, combine);
   }
-  bytes_sent_.fetch_add(bytes, std::memory_order_relaxed);
+  count_moved(bytes);
 }
 
 const RankNames& Transport::names() const {

@@ -194,7 +194,9 @@ class Transport {
   std::int64_t offset_of(const ConstView& part) const;
 
   /// Counts bytes that a PeerAccess has moved.
-  void count_moved(std::int64_t bytes) { bytes_sent_.fetch_add(bytes, std::memory_order_relaxed); }
+  void count_moved(std::int64_t bytes) {  // by one thread at a time
+    bytes_sent_.store(bytes_sent() + bytes, std::memory_order_relaxed);
+  }
 
  protected:
   /// For a world whose machines are known later than its ranks. Before the first exchange.

@@ -27,7 +27,7 @@ __m128i load(const std::byte* from) {
   return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
 }
 
-/// Copies by plain stores, which memcpy() does not promise. `bytes` is a multiple of kLine.
+/// Copies by plain stores, as memcpy() does what is short. `bytes` is a multiple of kLine.
 void copy_lines(std::byte* to, const std::byte* from, std::size_t bytes) {
   for (std::size_t i = 0; i < bytes; i += sizeof(__m128i)) {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i), load(from + i));
@@ -100,21 +100,17 @@ void copy(std::byte* to, const std::byte* from, std::size_t bytes) {
   static const bool fast_copies = has_fast_copies();
   thread_local std::array<Choice, kSizes> choices;
   const std::size_t head = (kLine - reinterpret_cast<std::uintptr_t>(to) % kLine) % kLine;
-  if (bytes < head + kLine) {
+  if (bytes < head + kChoicePays) {
     std::memcpy(to, from, bytes);
     return;
   }
   const std::size_t body = (bytes - head) / kLine * kLine;
   std::memcpy(to, from, head);
-  if (body < kChoicePays) {
-    copy_lines(to + head, from + head, body);
-  } else {
-    const auto size = static_cast<std::size_t>(std::bit_width(body / kChoicePays)) - 1;
-    const Way usual = body < kStartPays ? copy_lines
-                      : fast_copies     ? copy_by_instruction
-                                        : stream_lines;
-    choices[std::min<std::size_t>(size, kSizes - 1)].copy(usual, to + head, from + head, body);
-  }
+  const auto size = static_cast<std::size_t>(std::bit_width(body / kChoicePays)) - 1;
+  const Way usual = body < kStartPays ? copy_lines
+                    : fast_copies     ? copy_by_instruction
+                                      : stream_lines;
+  choices[std::min<std::size_t>(size, kSizes - 1)].copy(usual, to + head, from + head, body);
   std::memcpy(to + head + body, from + head + body, bytes - head - body);
 }
 

@@ -162,7 +162,7 @@ std::string cause_of(First first, Second second) {
   messages_of_ranks(2, [&](int rank) {
     const auto device = open_device({});
     Communicator communicator(group.transport(rank), {.strategy = "naive", .timeout_seconds = 0.5});
-    std::vector<float> data(25);
+    std::vector<float> data(1000);
     communicator.barrier(device->communication(), "start");
     rank == 0 ? first(communicator, device->communication(), view_of(data))
               : second(communicator, device->communication(), view_of(data));
@@ -173,29 +173,38 @@ std::string cause_of(First first, Second second) {
 
 TEST(Communicator, NamesCollectivesThatDoNotMatch) {
   const auto reduce = [](Communicator& communicator, Stream& stream, View data) {
-    communicator.all_reduce(stream, data, "bucket 0");
+    communicator.all_reduce(stream, data.slice(0, 25), "bucket 0");
   };
   const auto reduce_less = [](Communicator& communicator, Stream& stream, View data) {
     communicator.all_reduce(stream, data.slice(0, 24), "bucket 1");
   };
-  const auto broadcast_0 = [](Communicator& communicator, Stream& stream, View data) {
-    communicator.broadcast(stream, 0, data.slice(0, 4), "weights");
-  };
-  const auto broadcast_1 = [](Communicator& communicator, Stream& stream, View data) {
-    communicator.broadcast(stream, 1, data, "weights");
+  const auto broadcast_from = [](int root, std::int64_t count) {
+    return [root, count](Communicator& communicator, Stream& stream, View data) {
+      communicator.broadcast(stream, root, data.slice(0, count), "weights");
+    };
   };
   std::string cause = cause_of(reduce, reduce_less);
   EXPECT_TRUE(contains(cause, "#2 all_reduce bucket 0, 100 bytes")) << cause;
   EXPECT_TRUE(contains(cause, "#2 all_reduce bucket 1, 96 bytes")) << cause;
-  cause = cause_of(reduce, broadcast_1);  // the same length on both sides
+  cause = cause_of(reduce, broadcast_from(1, 25));  // the same length on both sides
   EXPECT_TRUE(
       contains(cause,
                "rank 1 sends 100 bytes in #2 broadcast weights, 100 bytes, but rank 0 expects "
                "100 bytes in #2 all_reduce bucket 0, 100 bytes"))
       << cause;
-  cause = cause_of(broadcast_0, broadcast_1);  // both send, nobody receives
-  EXPECT_TRUE(contains(cause, "#2 broadcast weights, 16 bytes")) << cause;
-  EXPECT_TRUE(contains(cause, "#2 broadcast weights, 100 bytes")) << cause;
+  cause = cause_of(broadcast_from(0, 900), broadcast_from(1, 1000));  // both send, nobody receives
+  EXPECT_TRUE(contains(cause, "#2 broadcast weights, 3600 bytes")) << cause;
+  EXPECT_TRUE(contains(cause, "#2 broadcast weights, 4000 bytes")) << cause;
+  // What is short leaves at once, and is found to be another one's by what follows.
+  const auto and_a_barrier = [](auto collective) {
+    return [collective](Communicator& communicator, Stream& stream, View data) {
+      collective(communicator, stream, data);
+      communicator.barrier(stream, "end");
+    };
+  };
+  cause = cause_of(and_a_barrier(broadcast_from(0, 4)), and_a_barrier(broadcast_from(1, 25)));
+  EXPECT_TRUE(contains(cause, " in #2 broadcast, ")) << cause;
+  EXPECT_TRUE(contains(cause, " expects 0 bytes in #3 barrier end")) << cause;
 }
 
 TEST(Communicator, RunsBesideOthersOfTheSameRanks) {

@@ -187,12 +187,12 @@ TEST(TimeOut, TellsTheCircleInACollective) {
     const auto device = in_place_device();
     Transport& transport = group.transport(rank);
     transport.set_timeout(kTimeout);
-    transport.recorder().enter(CollectiveKind::all_reduce, 40, "bucket 0");
-    std::vector<float> data(10);
+    transport.recorder().enter(CollectiveKind::all_reduce, 4000, "bucket 0");
+    std::vector<float> data(1000);
     transport.send(device->communication(), (rank + 1) % 3, view_of(data));
   }));
   EXPECT_TRUE(contains(root,
-                       " in #1 all_reduce bucket 0, 40 bytes; ranks 0, 1 and 2 wait in #1; ranks "
+                       " in #1 all_reduce bucket 0, 4000 bytes; ranks 0, 1 and 2 wait in #1; ranks "
                        "wait in a circle, 0 -> 1 -> 2 -> 0: all send, none receives; "))
       << root;
 }

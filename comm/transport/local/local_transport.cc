@@ -47,6 +47,7 @@ class LocalTransport final : public Transport {
         number_(channel),
         channel_(*group.channels_[static_cast<std::size_t>(channel)]),
         waiting_(group, *this, channel_.doorbell(world.rank), group.spin_),
+        outgoing_(static_cast<std::size_t>(group.replicas())),
         peers_(group, channel_, *this) {}
 
   void set_machine(const World& world) { set_world(world); }
@@ -73,22 +74,37 @@ class LocalTransport final : public Transport {
                    Combine combine) override;
 
  private:
+  /// What this rank alone knows of its messages to another one.
+  struct Outgoing {
+    std::uint64_t posted = 0;
+    std::uint64_t taken = 0;                    // when it last looked: the other rank writes there
+    std::unique_ptr<Mailbox::Copy[]> copies{};  // one a slot, once there is a short message
+  };
+
   /// Whether one of the two is on a GPU, and the other on a processor.
   bool is_of_another_kind(int other) const;
-  void take_from_host(Stream& stream, const Mailbox& box, const View& in, Combine combine);
+  bool is_copied(const Stream& stream, int to, const ConstView& out) const;
+  Outgoing& outgoing(int to) {
+    return outgoing_[static_cast<std::size_t>(to - group_.first_rank())];
+  }
+  void wait_for_slot(int to);
+  ConstView copy_for(int to, const ConstView& out);
+  void take_from_host(Stream& stream, const Mailbox::Slot& box, const View& in, Combine combine);
   static void* scratch(Stream& stream, int half, std::int64_t bytes);
   ConstView staged(Stream& stream, const ConstView& out);
-  void post(Stream& stream, int to, const ConstView& out);
+  void post(Stream& stream, int to, const ConstView& out, bool is_copy);
   void receive_posted(Stream& stream, int from, const View& in, Combine combine);
-  void launch_taking(Stream& stream, const Mailbox& box, const View& in, Combine combine);
-  void take_back(Mailbox& box) noexcept;
-  void check_message(const Stream& stream, int from, const Mailbox& box, std::int64_t bytes);
+  void launch_taking(Stream& stream, const Mailbox::Slot& box, const View& in, Combine combine);
+  void await_taking(Stream& stream, int to);
+  void take_back(int to) noexcept;
+  void check_message(const Stream& stream, int from, const Mailbox::Slot& box, std::int64_t bytes);
 
   LocalGroup& group_;
   int number_;  // of the channel
   LocalChannel& channel_;
   FlightRecorder recorder_;
   RankWait<LocalGroup> waiting_;
+  std::vector<Outgoing> outgoing_;  // by local index
   LocalPeerAccess peers_;
   std::vector<std::byte> on_host_;  // what a processor's rank reads of a GPU's
 };
@@ -108,22 +124,62 @@ void LocalTransport::do_exchange(Stream& stream, int to, ConstView out, int from
     if (from != kNobody) receive_posted(stream, from, in, combine);
     return;
   }
-  Mailbox& sent = channel_.mailbox(rank(), to);
+  wait_for_slot(to);
+  const bool copied = is_copied(stream, to, out);
   const bool in_place = from != kNobody && in.data() == out.data();
   try {
-    post(stream, to, in_place ? staged(stream, out) : out);
+    post(stream, to, copied ? copy_for(to, out) : in_place ? staged(stream, out) : out, copied);
     if (from != kNobody) {
       recorder_.set_waiting(Waiting::to_receive);
       receive_posted(stream, from, in, combine);
       recorder_.set_waiting(Waiting::to_send);
     }
-    waiting_.wait(to, [&sent] { return sent.state.load() == Mailbox::empty; });
-    if (!sent.in_order_with_host) sent.taken.hold(stream);
+    if (!copied) await_taking(stream, to);
   } catch (...) {  // a receiver counts on it that nothing is taken back before
     group_.abort(rank(), message_of_current_exception());
-    take_back(sent);
+    take_back(to);
     throw;
   }
+}
+
+bool LocalTransport::is_copied(const Stream& stream, int to, const ConstView& out) const {
+  return out.bytes() <= Mailbox::kLongestCopy && stream.in_order_with_host() &&
+         !is_of_another_kind(to);
+}
+
+/// The next message's slot may still hold a copy that nobody has read.
+void LocalTransport::wait_for_slot(int to) {
+  Outgoing& mine = outgoing(to);
+  if (mine.posted - mine.taken < Mailbox::kSlots) return;
+  const Mailbox& mailbox = channel_.mailbox(rank(), to);
+  recorder_.set_waiting(Waiting::to_send);
+  waiting_.wait(to, [&] {
+    mine.taken = mailbox.taken.load();
+    return mine.posted - mine.taken < Mailbox::kSlots;
+  });
+  recorder_.set_waiting(Waiting::both);
+}
+
+/// A copy of `out` that is as long-lived as the group.
+ConstView LocalTransport::copy_for(int to, const ConstView& out) {
+  Outgoing& mine = outgoing(to);
+  if (!mine.copies) {
+    mine.copies = std::make_unique_for_overwrite<Mailbox::Copy[]>(Mailbox::kSlots);
+  }
+  std::byte* const copy = mine.copies[(mine.posted + 1) % Mailbox::kSlots].bytes.data();
+  copy_across(copy, out.data(), out.bytes());
+  return {copy, out.shape(), out.dtype(), out.layout()};
+}
+
+void LocalTransport::await_taking(Stream& stream, int to) {
+  Mailbox& mailbox = channel_.mailbox(rank(), to);
+  Outgoing& mine = outgoing(to);
+  waiting_.wait(to, [&] {
+    mine.taken = mailbox.taken.load();
+    return mine.taken == mine.posted;
+  });
+  Mailbox::Slot& sent = mailbox.slot(mine.posted);
+  if (!sent.in_order_with_host) sent.taken.hold(stream);
 }
 
 /// One of two halves of the stream's workspace, for a message: from one a message is sent while
@@ -145,8 +201,11 @@ ConstView LocalTransport::staged(Stream& stream, const ConstView& out) {
   return copy;
 }
 
-void LocalTransport::post(Stream& stream, int to, const ConstView& out) {
-  Mailbox& box = channel_.mailbox(rank(), to);
+void LocalTransport::post(Stream& stream, int to, const ConstView& out, bool is_copy) {
+  const std::uint64_t number = outgoing(to).posted + 1;
+  Mailbox::Slot& box = channel_.mailbox(rank(), to).slot(number);
+  box.state.store(Mailbox::posted, std::memory_order_relaxed);
+  box.is_copy = is_copy;
   box.data = out.data();
   box.bytes = out.bytes();
   box.tag = recorder_.outgoing();
@@ -159,25 +218,29 @@ void LocalTransport::post(Stream& stream, int to, const ConstView& out) {
     copy_to_host(stream, out, on_host_.data());
     box.data = on_host_.data();
   }
-  box.state.store(Mailbox::posted);
+  outgoing(to).posted = number;
+  box.number.store(number);
   channel_.doorbell(to).ring();
 }
 
 void LocalTransport::receive_posted(Stream& stream, int from, const View& in, Combine combine) {
-  Mailbox& box = channel_.mailbox(from, rank());
-  waiting_.wait(from, [&box] { return box.state.load() == Mailbox::posted; });
-  int expected = Mailbox::posted;
-  if (!box.state.compare_exchange_strong(expected, Mailbox::reading)) {
+  Mailbox& mailbox = channel_.mailbox(from, rank());
+  const std::uint64_t number = mailbox.taken.load(std::memory_order_relaxed) + 1;
+  Mailbox::Slot& box = mailbox.slot(number);
+  waiting_.wait(from, [&box, number] { return box.number.load() == number; });
+  auto expected = Mailbox::posted;
+  if (!box.is_copy && !box.state.compare_exchange_strong(expected, Mailbox::reading)) {
     waiting_.throw_if_aborted();  // the sender took its message back, which it does only then
   }
-  const struct Emptying {  // also when the message is refused: the sender may be waiting for it
-    Mailbox& box;
+  const struct Taking {  // also when the message is refused: the sender may be waiting for it
+    Mailbox& mailbox;
+    std::uint64_t number;
     Doorbell& sender;
-    ~Emptying() {
-      box.state.store(Mailbox::empty);
+    ~Taking() {
+      mailbox.taken.store(number);
       sender.ring();
     }
-  } emptying{box, channel_.doorbell(from)};
+  } taking{mailbox, number, channel_.doorbell(from)};
   check_message(stream, from, box, in.bytes());
   if (stream.in_order_with_host()) {
     take(stream, box.data, in, combine);
@@ -190,7 +253,7 @@ void LocalTransport::receive_posted(Stream& stream, int from, const View& in, Co
 }
 
 /// take() on the receiver's stream.
-void LocalTransport::launch_taking(Stream& stream, const Mailbox& box, const View& in,
+void LocalTransport::launch_taking(Stream& stream, const Mailbox::Slot& box, const View& in,
                                    Combine combine) {
   if (in.bytes() == 0) return;
   const MemoryOperations& operations = *group_.operations_;
@@ -208,7 +271,7 @@ void LocalTransport::launch_taking(Stream& stream, const Mailbox& box, const Vie
 }
 
 /// take() on the receiver's stream, of a processor's memory. Waits until it has been read.
-void LocalTransport::take_from_host(Stream& stream, const Mailbox& box, const View& in,
+void LocalTransport::take_from_host(Stream& stream, const Mailbox::Slot& box, const View& in,
                                     Combine combine) {
   if (in.bytes() == 0) return;
   if (combine == Combine::copy) return copy_from_host(stream, box.data, in);
@@ -217,17 +280,21 @@ void LocalTransport::take_from_host(Stream& stream, const Mailbox& box, const Vi
   group_.operations_->reduce_into(stream, operation_of(combine), near, in);
 }
 
-void LocalTransport::take_back(Mailbox& box) noexcept {
-  int expected = Mailbox::posted;
-  if (box.state.compare_exchange_strong(expected, Mailbox::empty)) return;
-  while (box.state.load() != Mailbox::empty) std::this_thread::yield();
+/// The latest message, of which copies may be read for ever.
+void LocalTransport::take_back(int to) noexcept {
+  Mailbox& mailbox = channel_.mailbox(rank(), to);
+  const std::uint64_t number = outgoing(to).posted;
+  Mailbox::Slot& box = mailbox.slot(number);
+  auto expected = Mailbox::posted;
+  if (box.is_copy || box.state.compare_exchange_strong(expected, Mailbox::taken_back)) return;
+  while (mailbox.taken.load() < number) std::this_thread::yield();
   try {
     box.taken.synchronize();  // the peer's stream may still read what this rank is about to free
   } catch (const std::exception&) {  // then its device has failed and reads no more
   }
 }
 
-void LocalTransport::check_message(const Stream& stream, int from, const Mailbox& box,
+void LocalTransport::check_message(const Stream& stream, int from, const Mailbox::Slot& box,
                                    std::int64_t bytes) {
   const bool of_one_kind = box.in_order_with_host == stream.in_order_with_host();
   if (!of_one_kind && !is_of_another_kind(from)) {

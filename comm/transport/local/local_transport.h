@@ -1,15 +1,19 @@
 // LocalGroup: the transport between replicas that are threads of one process.
 //
-// There is one mailbox for each pair (from, to). The sender puts the address and the length of its
-// data there; the receiver copies or adds straight from the sender's memory and empties the
-// mailbox; the sender, which has waited for that, goes on. So nothing is copied twice, nothing is
-// allocated, and when exchange returns both sides are done.
+// There is one mailbox for each pair (from, to), with a few slots that are used in turn. The sender
+// puts the address and the length of its data in the next one; the receiver copies or adds straight
+// from the sender's memory and says that it has taken the message; the sender, which has waited for
+// that, goes on. So nothing is copied twice, and when exchange returns both sides are done.
 //
-//   empty --sender--> posted --receiver--> reading --receiver--> empty
-//            posted --sender, on an abort--> empty
+//   posted --receiver--> reading --receiver--> taken
+//   posted --sender, on an abort--> taken_back
 //
 // The last line is why `reading` exists: a sender that leaves because of an error may free its
 // memory, so it takes its message back, or waits out a receiver that is in the middle of it.
+//
+// A short message between threads of processors is copied by its sender, which then goes on at
+// once. That takes less time than waiting for the other rank to come and read, and where ranks take
+// turns on a processor it spares a change from one to the other.
 //
 // On streams that work behind the host (CUDA: one GPU, or several) the same handshake happens
 // between the host threads, and moves nothing: exchange returns before its data have moved, and two
@@ -82,18 +86,33 @@ struct LocalGroupOptions {
 class LocalPeerAccess;
 class LocalTransport;
 
-/// One message at a time on its way between two ranks.
-struct alignas(64) Mailbox {
-  enum State : int { empty, posted, reading };
-  std::atomic<int> state{empty};
-  // Written by the sender before `posted`, read by the receiver while `reading`.
-  const void* data = nullptr;
-  std::int64_t bytes = 0;
-  CollectiveTag tag;
-  DeviceId device;                 ///< whose memory it is
-  bool in_order_with_host = true;  ///< the sender's stream
-  LazyEvent sent;                  ///< recorded by the sender's stream
-  LazyEvent taken;                 ///< recorded by the receiver's stream
+/// Messages on their way from one rank to another. Message n (1, 2, 3, ...) lies in slot n % kSlots.
+struct Mailbox {
+  static constexpr std::uint64_t kSlots = 4;
+  static constexpr std::int64_t kLongestCopy = 2048;  ///< bytes of a message that is copied
+  enum State : int { posted, reading, taken_back };
+
+  /// One cache line is all that a receiver has to fetch beside the data.
+  struct alignas(64) Slot {
+    std::atomic<std::uint64_t> number{0};  ///< of the message; the sender writes it last
+    const void* data = nullptr;
+    std::int64_t bytes = 0;
+    CollectiveTag tag;
+    DeviceId device;                   ///< whose memory it is
+    std::atomic<State> state{posted};  ///< of what is no copy
+    bool is_copy = false;              ///< nobody waits until it has been read
+    bool in_order_with_host = true;    ///< the sender's stream
+    alignas(64) LazyEvent sent;        ///< recorded by the sender's stream
+    LazyEvent taken;                   ///< recorded by the receiver's stream
+  };
+  struct alignas(64) Copy {
+    std::array<std::byte, kLongestCopy> bytes;
+  };
+
+  alignas(64) std::atomic<std::uint64_t> taken{0};  ///< messages, by the receiver
+  std::array<Slot, kSlots> slots;
+
+  Slot& slot(std::uint64_t number) { return slots[static_cast<std::size_t>(number % kSlots)]; }
 };
 
 /// What a rank shows the others (local_peer_access.h). Sessions are numbered 1, 2, 3, ...; all

@@ -40,17 +40,18 @@ struct ShmBoard {
 };
 
 /// Messages from one rank to another. A message is as many pieces as its bytes need, at least one;
-/// its first piece says what it is. Piece k lies in slot k % kSlots.
+/// its first piece says what it is. Piece k (1, 2, 3, ...) lies in slot k % kSlots.
 struct ShmChannel {
   static constexpr std::uint64_t kSlots = 4;
   static constexpr std::int64_t kSlotBytes = 64 << 10;
 
-  struct Slot {
+  /// One cache line is all that a receiver has to fetch beside the data.
+  struct alignas(64) Slot {
+    std::atomic<std::uint64_t> piece{0};  ///< which one lies here; the sender writes it last
     std::int64_t message_bytes = 0;
     CollectiveTag tag;
     alignas(64) std::array<std::byte, kSlotBytes> data;
   };
-  alignas(64) std::atomic<std::uint64_t> sent{0};   ///< pieces, by the sender
   alignas(64) std::atomic<std::uint64_t> taken{0};  ///< pieces, by the receiver
   std::array<Slot, kSlots> slots;
 

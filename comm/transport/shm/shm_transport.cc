@@ -29,15 +29,17 @@ V piece_of(const V& of, std::int64_t begin, std::int64_t bytes) {
 /// How much of a message has gone through its channel.
 struct Progress {
   ShmChannel* channel = nullptr;  // null: there is no message
+  std::uint64_t next = 0;         // piece of the channel
   std::int64_t bytes = 0;
   std::int64_t done = 0;  // bytes
   bool finished = true;
 
   Progress() = default;
-  Progress(ShmChannel& through, std::int64_t length)
-      : channel(&through), bytes(length), finished(false) {}
+  Progress(ShmChannel& through, std::uint64_t first, std::int64_t length)
+      : channel(&through), next(first), bytes(length), finished(false) {}
   std::int64_t next_bytes() const { return std::min(bytes - done, ShmChannel::kSlotBytes); }
   void advance(std::int64_t by) {
+    ++next;
     done += by;
     finished = done == bytes;
   }
@@ -55,6 +57,7 @@ class ShmTransport final : public Transport {
         processors_(processors),
         waiting_(group, *this, memory_.board(rank()).doorbell,
                  spin_time(world().machine_size, processors)),
+        outgoing_(static_cast<std::size_t>(size())),
         peers_(*shared_, *this, waiting_) {}
 
   void abort(const std::string& reason) noexcept override { group_.abort(rank(), reason); }
@@ -74,6 +77,12 @@ class ShmTransport final : public Transport {
                    Combine combine) override;
 
  private:
+  /// What this rank alone knows of its pieces to another one.
+  struct Outgoing {
+    std::uint64_t sent = 0;
+    std::uint64_t taken = 0;  // when it last looked: the other rank writes there
+  };
+
   void send_piece(int to, const ConstView& out, Progress& sending);
   void take_piece(Stream& stream, int from, const View& in, Combine combine, Progress& receiving);
   void check(int from, const ShmChannel::Slot& first, std::int64_t bytes);
@@ -84,6 +93,7 @@ class ShmTransport final : public Transport {
   Transport& local_;
   int processors_;
   RankWait<JoinedGroup> waiting_;
+  std::vector<Outgoing> outgoing_;  // by rank
   ShmPeerAccess peers_;
 };
 
@@ -91,22 +101,25 @@ void ShmTransport::do_exchange(Stream& stream, int to, ConstView out, int from, 
                                Combine combine) {
   waiting_.throw_if_aborted();
   Progress sending, receiving;
-  if (to != kNobody) sending = Progress(memory_.channel(rank(), to), out.bytes());
-  if (from != kNobody) receiving = Progress(memory_.channel(from, rank()), in.bytes());
+  Outgoing* const mine = to == kNobody ? nullptr : &outgoing_[static_cast<std::size_t>(to)];
+  if (to != kNobody) sending = {memory_.channel(rank(), to), mine->sent + 1, out.bytes()};
+  if (from != kNobody) {
+    ShmChannel& channel = memory_.channel(from, rank());
+    receiving = {channel, channel.taken.load(std::memory_order_relaxed) + 1, in.bytes()};
+  }
   const bool in_place = to != kNobody && from != kNobody && in.data() == out.data();
 
-  const auto can_send = [&sending] {
-    const ShmChannel* channel = sending.channel;
-    return !sending.finished &&
-           channel->sent.load(std::memory_order_relaxed) - channel->taken.load() <
-               ShmChannel::kSlots;
+  const auto can_send = [&sending, mine] {
+    if (sending.finished) return false;
+    const auto has_room = [mine] { return mine->sent - mine->taken < ShmChannel::kSlots; };
+    if (!has_room()) mine->taken = sending.channel->taken.load();
+    return has_room();
   };
   const auto can_take = [&sending, &receiving, in_place] {
     if (receiving.finished) return false;
     // What is added to in place must have been sent as it was before.
     if (in_place && !sending.finished && receiving.done >= sending.done) return false;
-    const ShmChannel* channel = receiving.channel;
-    return channel->sent.load() != channel->taken.load(std::memory_order_relaxed);
+    return receiving.channel->slot(receiving.next).piece.load() == receiving.next;
   };
   while (!sending.finished || !receiving.finished) {
     if (can_send()) {
@@ -123,14 +136,13 @@ void ShmTransport::do_exchange(Stream& stream, int to, ConstView out, int from, 
 }
 
 void ShmTransport::send_piece(int to, const ConstView& out, Progress& sending) {
-  ShmChannel& channel = *sending.channel;
-  const std::uint64_t piece = channel.sent.load(std::memory_order_relaxed);
   const std::int64_t bytes = sending.next_bytes();
-  ShmChannel::Slot& slot = channel.slot(piece);
+  ShmChannel::Slot& slot = sending.channel->slot(sending.next);
   slot.message_bytes = sending.bytes;
   slot.tag = recorder().outgoing();
   copy_across(slot.data.data(), static_cast<const std::byte*>(out.data()) + sending.done, bytes);
-  channel.sent.store(piece + 1);
+  slot.piece.store(sending.next);
+  outgoing_[static_cast<std::size_t>(to)].sent = sending.next;
   memory_.board(to).doorbell.ring();
   sending.advance(bytes);
 }
@@ -138,8 +150,7 @@ void ShmTransport::send_piece(int to, const ConstView& out, Progress& sending) {
 void ShmTransport::take_piece(Stream& stream, int from, const View& in, Combine combine,
                               Progress& receiving) {
   ShmChannel& channel = *receiving.channel;
-  const std::uint64_t piece = channel.taken.load(std::memory_order_relaxed);
-  const ShmChannel::Slot& slot = channel.slot(piece);
+  const ShmChannel::Slot& slot = channel.slot(receiving.next);
   if (receiving.done == 0) check(from, slot, in.bytes());
   const std::int64_t bytes = receiving.next_bytes();
   const View into = piece_of(in, receiving.done, bytes);
@@ -149,7 +160,7 @@ void ShmTransport::take_piece(Stream& stream, int from, const View& in, Combine 
     reduce_into(stream, operation_of(combine),
                 ConstView(slot.data.data(), into.shape(), into.dtype()), into);
   }
-  channel.taken.store(piece + 1);
+  channel.taken.store(receiving.next);
   memory_.board(from).doorbell.ring();
   receiving.advance(bytes);
 }
