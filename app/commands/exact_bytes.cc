@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "app/cli/error_exit.h"
+#include "app/cli/version.h"
 #include "app/report/run_folder.h"
 #include "base/files/atomic_file.h"
 #include "train/telemetry/arithmetic.h"
@@ -29,7 +30,8 @@ Arithmetic arithmetic_of_run(const std::filesystem::path& folder, const Arithmet
     const std::string gpus = facts.gpus();
     if (!gpus.empty()) return now.gpus.empty() ? Arithmetic{.gpus = gpus} : now;
     return {.instruction_set = facts.text("/machine/cpu/instruction_set"),
-            .openblas = facts.text("/machine/cpu/openblas")};
+            .openblas = facts.text("/machine/cpu/openblas"),
+            .compiler = facts.text("/build/compiler")};
   } catch (const FileError&) {  // it explains a run; going on does not need it
     return {};
   }
@@ -43,7 +45,8 @@ void warn(const std::string& warning) {
 
 void warn_of_other_bytes(comm::Group& group, const train::TrainOptions& options) {
   if (!options.recipe.exact) return;
-  const Arithmetic here = train::arithmetic_here(options.execution, options.recipe.precision);
+  const Arithmetic here = train::arithmetic_here(options.execution, options.recipe.precision,
+                                                 build_facts()["compiler"]);
   std::vector<Arithmetic> of_process;
   for (int process = 0; process < group.processes(); ++process) {
     const bool own = process == group.process();

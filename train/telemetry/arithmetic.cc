@@ -45,7 +45,19 @@ std::string words_of(const Arithmetic& arithmetic) {
   std::string words = arithmetic.instruction_set;
   if (!arithmetic.openblas.empty()) words += " and OpenBLAS's " + arithmetic.openblas;
   if (!arithmetic.bf16.empty()) words += fmt::format(" ({} for bf16)", arithmetic.bf16);
+  if (!arithmetic.compiler.empty()) words += ", compiled by " + arithmetic.compiler;
   return words;
+}
+
+/// Compilers are named only where they differ.
+std::vector<Arithmetic> without_one_compiler(std::vector<Arithmetic> all) {
+  const bool differ = std::any_of(all.begin(), all.end(), [&](const Arithmetic& one) {
+    return one.compiler != all.front().compiler;
+  });
+  for (Arithmetic& one : all) {
+    if (!differ) one.compiler.clear();
+  }
+  return all;
 }
 
 /// What makes `all` alike.
@@ -55,27 +67,38 @@ std::string remedy_for(const std::vector<Arithmetic>& all, const char* whom) {
                                                "Sandybridge", "Haswell",    "Zen",
                                                "SkylakeX",    "Cooperlake", "SapphireRapids"};
   Arithmetic least = all.front();
-  bool on_gpus = false;
+  bool on_gpus = false, compiled_alike = true, run_alike = true;
   for (const Arithmetic& one : all) {
     least.instruction_set = weaker(kSets, least.instruction_set, one.instruction_set);
     if (least.openblas.empty()) least.openblas = one.openblas;
     if (!one.openblas.empty()) least.openblas = weaker(kCores, least.openblas, one.openblas);
     on_gpus = on_gpus || !one.gpus.empty();
+    compiled_alike = compiled_alike && one.compiler == all.front().compiler;
+    Arithmetic recompiled = one;
+    recompiled.compiler = all.front().compiler;
+    run_alike = run_alike && recompiled == all.front();
   }
   if (on_gpus) return fmt::format("take equal GPUs for {}", whom);
-  std::string remedy = fmt::format("RINGLET_ISA={}", least.instruction_set);
-  if (!least.openblas.empty()) remedy += " OPENBLAS_CORETYPE=" + least.openblas;
-  return fmt::format("set {} for {}", remedy, whom);
+  std::string remedy;
+  if (!compiled_alike) remedy = "take the same build of ringlet";
+  if (!run_alike) {
+    remedy +=
+        fmt::format("{}set RINGLET_ISA={}", remedy.empty() ? "" : " and ", least.instruction_set);
+    if (!least.openblas.empty()) remedy += " OPENBLAS_CORETYPE=" + least.openblas;
+  }
+  return fmt::format("{} for {}", remedy, whom);
 }
 
 }  // namespace
 
-Arithmetic arithmetic_here(const Execution& execution, Precision precision) {
+Arithmetic arithmetic_here(const Execution& execution, Precision precision,
+                           const std::string& compiler) {
   if (std::string gpus = names_of_gpus(execution.devices); !gpus.empty()) {
     return {.gpus = std::move(gpus)};
   }
   Arithmetic here{.instruction_set = name_of(detect_instruction_set()),
-                  .openblas = product_kernels()};
+                  .openblas = product_kernels(),
+                  .compiler = compiler};
   if (precision == Precision::bf16) {
     here.bf16 = name_of(bf16_products(execution.emulate_precision));
   }
@@ -83,17 +106,19 @@ Arithmetic arithmetic_here(const Execution& execution, Precision precision) {
 }
 
 std::string to_text(const Arithmetic& arithmetic) {
-  return comm::to_text(
-      {{arithmetic.instruction_set, arithmetic.openblas}, {arithmetic.bf16, arithmetic.gpus}});
+  return comm::to_text({{arithmetic.instruction_set, arithmetic.openblas},
+                        {arithmetic.bf16, arithmetic.gpus},
+                        {arithmetic.compiler, ""}});
 }
 
 Arithmetic arithmetic_of(const std::string& text) {
   comm::Plan plan = comm::plan_of(text);
-  plan.resize(2);
-  return {plan[0].first, plan[0].second, plan[1].first, plan[1].second};
+  plan.resize(3);
+  return {plan[0].first, plan[0].second, plan[1].first, plan[1].second, plan[2].first};
 }
 
-std::string warning_of_unlike(const std::vector<Arithmetic>& of_process) {
+std::string warning_of_unlike(const std::vector<Arithmetic>& processes_of_run) {
+  const std::vector<Arithmetic> of_process = without_one_compiler(processes_of_run);
   std::string who;
   std::vector<Arithmetic> told;
   for (const Arithmetic& one : of_process) {
@@ -119,13 +144,18 @@ std::string warning_of_change(const Arithmetic& before, const Arithmetic& now) {
     return !a.empty() && a != b;
   };
   if (!differ(before.instruction_set, now.instruction_set) &&
-      !differ(before.openblas, now.openblas) && before.gpus == now.gpus) {
+      !differ(before.openblas, now.openblas) && before.gpus == now.gpus &&
+      !differ(before.compiler, now.compiler)) {
     return {};
   }
+  // A run of a former version may not say what compiled it.
+  std::vector<Arithmetic> both{before, now};
+  if (before.compiler.empty()) both.back().compiler.clear();
+  both = without_one_compiler(both);
   return fmt::format(
       "--exact: this run's bytes may be no other run's, since it was computed with {} so far and "
       "goes on with {}; {}",
-      words_of(before), words_of(now), remedy_for({before, now}, "the whole run"));
+      words_of(both[0]), words_of(both[1]), remedy_for(both, "the whole run"));
 }
 
 }  // namespace ringlet::train

@@ -15,11 +15,13 @@ struct Arithmetic {
   std::string openblas{};         ///< kernels of products, as OPENBLAS_CORETYPE names them
   std::string bf16{};             ///< what multiplies bf16; empty where nothing does
   std::string gpus{};             ///< where these compute, their names, and nothing else
+  std::string compiler{};         ///< of the program's kernels, with its version: "GNU 12.2.0"
   bool operator==(const Arithmetic&) const = default;
 };
 
-/// Of this process.
-Arithmetic arithmetic_here(const Execution& execution, Precision precision);
+/// Of this process. `compiler`: what compiled the program.
+Arithmetic arithmetic_here(const Execution& execution, Precision precision,
+                           const std::string& compiler);
 
 /// As one text for other processes, and back.
 std::string to_text(const Arithmetic& arithmetic);
