@@ -9,9 +9,11 @@ namespace ringlet::lanes {
 /// Stride between the weights of neighbouring outputs: known here, so that it costs no register.
 inline constexpr int kAnyStride = 0;
 
-/// The last tile of a row of y, which ends within a vector: computed in a buffer, then copied.
+/// The last tile of a row of y, which ends within a vector: computed in a buffer, then copied. In
+/// line, since clang keeps a tile in memory that a call could see.
 template <class S, int kVectors, int kOutputs>
-void finish_partly(Tile<S, kVectors, kOutputs>& tile, const DenseArguments& a) {
+[[gnu::always_inline]] inline void finish_partly(Tile<S, kVectors, kOutputs>& tile,
+                                                 const DenseArguments& a) {
   constexpr int kColumns = kVectors * S::kWidth;
   float buffer[kOutputs * kColumns];
   tile.finish(a.relu, buffer, S::kWidth, kColumns);
