@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bench/simulation/training_step.h"
@@ -70,7 +71,7 @@ class OtherRing final : public comm::AllReduce {
   comm::RingAllReduce ring_;
 };
 
-const Simulated& row_of(const std::vector<Simulated>& rows, const std::string& strategy) {
+const Simulated& row_of(const std::vector<Simulated>& rows, std::string_view strategy) {
   return *std::find_if(rows.begin(), rows.end(),
                        [&](const Simulated& row) { return row.strategy == strategy; });
 }

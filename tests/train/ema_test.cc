@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kernels/cuda_devices.h"
@@ -44,7 +45,7 @@ void take_up(Doubles& mean, const Tensors& values, std::int64_t t) {
   }
 }
 
-const Tensors& arena_of(const HostState& state, const std::string& name) {
+const Tensors& arena_of(const HostState& state, std::string_view name) {
   const auto arena = std::ranges::find(state.optimizer, name, &HostArena::name);
   EXPECT_NE(arena, state.optimizer.end()) << name;
   return arena->tensors;
