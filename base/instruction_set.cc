@@ -17,6 +17,8 @@ const char* name_of(InstructionSet isa) {
   switch (isa) {
     case InstructionSet::portable:
       return "portable";
+    case InstructionSet::neon:
+      return "neon";
     case InstructionSet::avx2:
       return "avx2";
     case InstructionSet::avx512:
@@ -36,7 +38,7 @@ InstructionSet widest_instruction_set() {
   }
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return InstructionSet::avx2;
 #endif
-  return InstructionSet::portable;
+  return kArm ? InstructionSet::neon : InstructionSet::portable;  // every aarch64 has it
 }
 
 const char* name_of(Bf16Products products) {
@@ -56,7 +58,7 @@ const char* name_of(Bf16Products products) {
 namespace {
 
 /// Linux gives AMX's registers to processes that ask for them, once and for all of their threads.
-bool may_use_tiles() {
+[[maybe_unused]] bool may_use_tiles() {
 #if defined(__linux__) && defined(__x86_64__)
   // Clang's __builtin_cpu_supports knows neither of the two.
   constexpr unsigned kBf16 = 1U << 22U, kTile = 1U << 24U, kBoth = kBf16 | kTile;
@@ -87,14 +89,16 @@ InstructionSet detect_instruction_set() {
   const InstructionSet best = widest_instruction_set();
   const char* wish = std::getenv("RINGLET_ISA");  // NOLINT(concurrency-mt-unsafe): never written
   if (wish == nullptr || *wish == '\0') return best;
-  for (const auto isa : {InstructionSet::portable, InstructionSet::avx2, InstructionSet::avx512}) {
+  std::string names;
+  for (const auto isa : kInstructionSets) {
+    names += std::string(names.empty() ? "" : ", ") + name_of(isa);
     if (std::string(wish) != name_of(isa)) continue;
     if (isa <= best) return isa;
     throw DeviceError(std::string("RINGLET_ISA=") + wish +
                       ": this processor has no such instructions; the widest it has is " +
                       name_of(best));
   }
-  throw DeviceError(std::string("RINGLET_ISA=") + wish + " is not one of portable, avx2, avx512");
+  throw DeviceError(std::string("RINGLET_ISA=") + wish + " is not one of " + names);
 }
 
 }  // namespace ringlet

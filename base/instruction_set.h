@@ -16,10 +16,12 @@
 namespace ringlet {
 
 /// `automatic`: what this processor has, or less where the environment variable RINGLET_ISA
-/// (portable, avx2, avx512) says so.
-enum class InstructionSet : std::uint8_t { portable, avx2, avx512, automatic };
+/// (portable, avx2, avx512; on ARM portable, neon) says so. Of one kind of processor, from the
+/// narrowest to the widest.
+enum class InstructionSet : std::uint8_t { portable, neon, avx2, avx512, automatic };
 
 using PortableSet = std::integral_constant<InstructionSet, InstructionSet::portable>;
+using NeonSet = std::integral_constant<InstructionSet, InstructionSet::neon>;
 using Avx2Set = std::integral_constant<InstructionSet, InstructionSet::avx2>;
 using Avx512Set = std::integral_constant<InstructionSet, InstructionSet::avx512>;
 
@@ -37,11 +39,18 @@ const char* name_of(InstructionSet isa);
 Bf16Products detect_bf16_products(InstructionSet isa);
 const char* name_of(Bf16Products products);
 
-/// Whether this program is for x86-64. On other processors there are portable versions only.
+/// Whether this program is for x86-64 or aarch64, and what it has versions for.
 #if defined(__x86_64__)
-inline constexpr bool kX86 = true;
+inline constexpr bool kX86 = true, kArm = false;
+inline constexpr InstructionSet kInstructionSets[] = {InstructionSet::portable,
+                                                      InstructionSet::avx2, InstructionSet::avx512};
+#elif defined(__aarch64__)
+inline constexpr bool kX86 = false, kArm = true;
+inline constexpr InstructionSet kInstructionSets[] = {InstructionSet::portable,
+                                                      InstructionSet::neon};
 #else
-inline constexpr bool kX86 = false;
+inline constexpr bool kX86 = false, kArm = false;
+inline constexpr InstructionSet kInstructionSets[] = {InstructionSet::portable};
 #endif
 
 /// version(tag of `isa`). Versions that are not for this kind of processor need not exist.
@@ -50,6 +59,9 @@ decltype(auto) for_instruction_set(InstructionSet isa, Version version) {
   if constexpr (kX86) {
     if (isa == InstructionSet::avx512) return version(Avx512Set{});
     if (isa == InstructionSet::avx2) return version(Avx2Set{});
+  }
+  if constexpr (kArm) {
+    if (isa == InstructionSet::neon) return version(NeonSet{});
   }
   return version(PortableSet{});
 }

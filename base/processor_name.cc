@@ -2,16 +2,26 @@
 
 #include <cstddef>
 #include <fstream>
+#include <istream>
 
 namespace ringlet {
 
-std::string processor_name() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
+std::string processor_name_in(std::istream& cpuinfo) {
+  std::string maker, core;
+  for (std::string line; std::getline(cpuinfo, line);) {
     const std::size_t colon = line.find(": ");
-    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+    if (colon == std::string::npos) continue;
+    const std::string value = line.substr(colon + 2);
+    if (line.starts_with("model name")) return value;
+    if (line.starts_with("CPU implementer")) maker = value;
+    if (line.starts_with("CPU part") && core.empty()) core = value;
   }
-  return "processor";
+  return core.empty() ? "processor" : "ARM " + maker + "-" + core;
+}
+
+std::string processor_name() {
+  std::ifstream cpuinfo("/proc/cpuinfo");
+  return processor_name_in(cpuinfo);
 }
 
 }  // namespace ringlet

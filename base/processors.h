@@ -27,6 +27,8 @@ int usable_processors();
 /// thread run.
 #if defined(__x86_64__)
 inline void relax_processor() { __builtin_ia32_pause(); }
+#elif defined(__aarch64__)
+inline void relax_processor() { asm volatile("isb"); }  // a pause of its length; `yield` is none
 #else
 inline void relax_processor() {}
 #endif

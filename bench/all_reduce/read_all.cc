@@ -4,9 +4,10 @@ namespace ringlet::bench {
 
 std::vector<ReadLoop> read_loops() {
   std::vector<ReadLoop> loops;
-  for (const auto isa : {InstructionSet::avx512, InstructionSet::avx2, InstructionSet::portable}) {
+  for (const auto isa : kInstructionSets) {  // the widest first
     if (isa > widest_instruction_set()) continue;
-    loops.push_back(for_instruction_set(isa, [](auto set) { return read_loop_of(set); }));
+    loops.insert(loops.begin(),
+                 for_instruction_set(isa, [](auto set) { return read_loop_of(set); }));
   }
   return loops;
 }

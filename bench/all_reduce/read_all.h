@@ -27,6 +27,7 @@ std::vector<ReadLoop> read_loops();
 
 /// That of an instruction set.
 ReadLoop read_loop_of(PortableSet);
+ReadLoop read_loop_of(NeonSet);
 ReadLoop read_loop_of(Avx2Set);
 ReadLoop read_loop_of(Avx512Set);
 

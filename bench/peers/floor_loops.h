@@ -21,6 +21,7 @@ struct FloorLoops {
 
 /// In the vectors of an instruction set; only what the processor has may be called.
 FloorLoops floor_loops_of(PortableSet);
+FloorLoops floor_loops_of(NeonSet);
 FloorLoops floor_loops_of(Avx2Set);
 FloorLoops floor_loops_of(Avx512Set);
 

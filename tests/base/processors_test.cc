@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 
+#include <sstream>
 #include <string>
 #include <thread>
 
+#include "base/processor_name.h"
 #include "tests/support/files.h"
 
 namespace ringlet {
@@ -96,6 +98,24 @@ TEST(UsableProcessors, AreThoseOfTheCallingThread) {
     EXPECT_EQ(usable_processors(), 1);
   }).join();
 }
+
+std::string name_in(const std::string& cpuinfo) {
+  std::istringstream file(cpuinfo);
+  return processor_name_in(file);
+}
+
+TEST(ProcessorName, IsTheFirstOne) {
+  EXPECT_EQ(name_in("processor\t: 0\nmodel name\t: A 1\nprocessor\t: 1\nmodel name\t: B 2\n"),
+            "A 1");
+}
+
+TEST(ProcessorName, IsAnArmsNumbers) {
+  EXPECT_EQ(name_in("processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd0c\n"
+                    "processor\t: 1\nCPU implementer\t: 0x41\nCPU part\t: 0xd05\n"),
+            "ARM 0x41-0xd0c");
+}
+
+TEST(ProcessorName, IsAWordWhereNothingIsTold) { EXPECT_EQ(name_in("hwcap\t: 1\n"), "processor"); }
 
 }  // namespace
 }  // namespace ringlet

@@ -91,10 +91,7 @@ TEST_P(Cast, KeepsWhatIsNotFinite) {
   EXPECT_TRUE(std::isnan(widen(brain[5])));
 }
 
-INSTANTIATE_TEST_SUITE_P(Setups, Cast,
-                         with_cuda({{Layout::nchw, InstructionSet::portable},
-                                    {Layout::nchw, InstructionSet::avx2},
-                                    {Layout::nchw, InstructionSet::avx512}}),
+INSTANTIATE_TEST_SUITE_P(Setups, Cast, with_cuda(setups_of(Layout::nchw)),
                          [](const auto& test) { return name_of(test); });
 
 }  // namespace

@@ -38,13 +38,19 @@ inline auto with_cuda(std::vector<Setup> setups) {
   return ::testing::ValuesIn(setups);
 }
 
+/// A layout with each instruction set that this program has.
+inline std::vector<Setup> setups_of(Layout layout) {
+  std::vector<Setup> setups;
+  for (const InstructionSet isa : kInstructionSets) setups.push_back({layout, isa});
+  return setups;
+}
+
 /// Every layout (nhwc on CUDA alone) and instruction set. In nchw, matrix products choose their
 /// instructions themselves.
 inline auto all_setups() {
-  return with_cuda({{Layout::nchw, InstructionSet::automatic},
-                    {Layout::lanes, InstructionSet::portable},
-                    {Layout::lanes, InstructionSet::avx2},
-                    {Layout::lanes, InstructionSet::avx512}});
+  std::vector<Setup> setups = setups_of(Layout::lanes);
+  setups.insert(setups.begin(), {Layout::nchw, InstructionSet::automatic});
+  return with_cuda(std::move(setups));
 }
 
 /// For operations that know no layout.

@@ -172,11 +172,7 @@ TEST_P(Fused, BackwardFilterAndBias) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Setups, Fused,
-                         ::testing::Values(Setup{Layout::lanes, InstructionSet::portable},
-                                           Setup{Layout::lanes, InstructionSet::avx2},
-                                           Setup{Layout::lanes, InstructionSet::avx512}),
-                         name_of);
+INSTANTIATE_TEST_SUITE_P(Setups, Fused, ::testing::ValuesIn(setups_of(Layout::lanes)), name_of);
 
 /// More channels than are summed at once (gather_plan.cc), so that sums go by way of memory.
 class ManyChannels : public OperationTest {
@@ -218,10 +214,7 @@ TEST_P(ManyChannels, BackwardData) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Setups, ManyChannels,
-                         ::testing::Values(Setup{Layout::lanes, InstructionSet::portable},
-                                           Setup{Layout::lanes, InstructionSet::avx2},
-                                           Setup{Layout::lanes, InstructionSet::avx512}),
+INSTANTIATE_TEST_SUITE_P(Setups, ManyChannels, ::testing::ValuesIn(setups_of(Layout::lanes)),
                          name_of);
 
 TEST(FusedContract, IsForTheLayoutLanesAlone) {

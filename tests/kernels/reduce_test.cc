@@ -166,10 +166,7 @@ TEST_P(Reduce, IntegersWrapAround) {
   EXPECT_EQ(read<std::int32_t>(y), (std::vector<std::int32_t>{-294'967'296, -7}));
 }
 
-INSTANTIATE_TEST_SUITE_P(Setups, Reduce,
-                         with_cuda({{Layout::nchw, InstructionSet::portable},
-                                    {Layout::nchw, InstructionSet::avx2},
-                                    {Layout::nchw, InstructionSet::avx512}}),
+INSTANTIATE_TEST_SUITE_P(Setups, Reduce, with_cuda(setups_of(Layout::nchw)),
                          [](const auto& test) { return name_of(test); });
 
 TEST(NarrowFloats, AllOfThemComeBackFromF32) {

@@ -75,6 +75,18 @@ TEST(Arithmetic, CompilersAreNamedWhereTheyDiffer) {
   EXPECT_EQ(warning_of_change(kNarrow, gnu).find("compiled"), std::string::npos);
 }
 
+TEST(Arithmetic, AnArmComputesAsOtherArmsAlone) {
+  const Arithmetic neon{.instruction_set = "neon on ARM", .openblas = "neoversen1"};
+  const Arithmetic plain{.instruction_set = "portable on ARM", .openblas = "ARMV8"};
+  EXPECT_TRUE(
+      warning_of_unlike({neon, kWide})
+          .ends_with("process 0 computes with neon on ARM and OpenBLAS's neoversen1, process "
+                     "1 computes with avx512 and OpenBLAS's SkylakeX; take processors of "
+                     "one kind for all of them"));
+  EXPECT_TRUE(warning_of_unlike({neon, plain})
+                  .ends_with("set RINGLET_ISA=portable OPENBLAS_CORETYPE=ARMV8 for all of them"));
+}
+
 TEST(Arithmetic, ARunThatGoesOnElsewhereIsTold) {
   EXPECT_EQ(warning_of_change(kWide, kWide), "");
   EXPECT_EQ(warning_of_change({.instruction_set = "avx512"}, kWide), "") << "of a former version";

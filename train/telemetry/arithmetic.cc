@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "base/instruction_set.h"
@@ -29,6 +30,9 @@ std::string names_of_gpus(const std::vector<DeviceId>& devices) {
   }
   return fmt::format("{}", fmt::join(names, ", "));
 }
+
+/// Of ARM, since the C library and OpenBLAS compute otherwise there, whatever the set.
+constexpr std::string_view kOnArm = " on ARM";
 
 /// The weaker of two, so that both processors have it. OpenBLAS's names from the oldest on; others
 /// count as new.
@@ -62,23 +66,30 @@ std::vector<Arithmetic> without_one_compiler(std::vector<Arithmetic> all) {
 
 /// What makes `all` alike.
 std::string remedy_for(const std::vector<Arithmetic>& all, const char* whom) {
-  static const std::vector<std::string> kSets{"portable", "avx2", "avx512"};
-  static const std::vector<std::string> kCores{"Prescott",    "Core2",      "Nehalem",
-                                               "Sandybridge", "Haswell",    "Zen",
-                                               "SkylakeX",    "Cooperlake", "SapphireRapids"};
+  static const std::vector<std::string> kSets{"portable", "portable on ARM", "neon on ARM", "avx2",
+                                              "avx512"};
+  static const std::vector<std::string> kCores{"ARMV8",       "Prescott",      "Core2", "Nehalem",
+                                               "Sandybridge", "Haswell",       "Zen",   "SkylakeX",
+                                               "Cooperlake",  "SapphireRapids"};
   Arithmetic least = all.front();
   bool on_gpus = false, compiled_alike = true, run_alike = true;
+  std::size_t on_arm = 0;
   for (const Arithmetic& one : all) {
     least.instruction_set = weaker(kSets, least.instruction_set, one.instruction_set);
     if (least.openblas.empty()) least.openblas = one.openblas;
     if (!one.openblas.empty()) least.openblas = weaker(kCores, least.openblas, one.openblas);
     on_gpus = on_gpus || !one.gpus.empty();
+    on_arm += one.instruction_set.ends_with(kOnArm) ? 1 : 0;
     compiled_alike = compiled_alike && one.compiler == all.front().compiler;
     Arithmetic recompiled = one;
     recompiled.compiler = all.front().compiler;
     run_alike = run_alike && recompiled == all.front();
   }
   if (on_gpus) return fmt::format("take equal GPUs for {}", whom);
+  if (on_arm != 0 && on_arm != all.size()) {
+    return fmt::format("take processors of one kind for {}", whom);
+  }
+  if (on_arm != 0) least.instruction_set.resize(least.instruction_set.size() - kOnArm.size());
   std::string remedy;
   if (!compiled_alike) remedy = "take the same build of ringlet";
   if (!run_alike) {
@@ -99,6 +110,7 @@ Arithmetic arithmetic_here(const Execution& execution, Precision precision,
   Arithmetic here{.instruction_set = name_of(detect_instruction_set()),
                   .openblas = product_kernels(),
                   .compiler = compiler};
+  if (kArm) here.instruction_set += kOnArm;
   if (precision == Precision::bf16) {
     here.bf16 = name_of(bf16_products(execution.emulate_precision));
   }

@@ -11,7 +11,7 @@
 namespace ringlet::train {
 
 struct Arithmetic {
-  std::string instruction_set{};  ///< of our kernels, as RINGLET_ISA names it
+  std::string instruction_set{};  ///< of our kernels, as RINGLET_ISA names it; "neon on ARM"
   std::string openblas{};         ///< kernels of products, as OPENBLAS_CORETYPE names them
   std::string bf16{};             ///< what multiplies bf16; empty where nothing does
   std::string gpus{};             ///< where these compute, their names, and nothing else

@@ -36,12 +36,13 @@ void dense(const DenseArguments& arguments) {
   const std::int64_t stride = kStride == kAnyStride ? a.w_output : kStride;
   const float* w[kOutputs];
   unroll<kOutputs>([&](auto k) __attribute__((always_inline)) { w[k] = a.w + k * stride; });
+  constexpr int kSide = kStride == 1 ? S::kWeights : 1;
   const float* x = a.x;
   for (std::int64_t run = 0; run < a.runs; ++run) {
     std::int64_t offset = run * a.w_run;
     for (std::int64_t s = 0; s < a.steps; ++s, offset += a.w_step, x += a.x_step) {
-      tile.multiply_add(
-          x, a.x_vector, [&](auto k) __attribute__((always_inline)) { return w[k][offset]; });
+      tile.template multiply_add<kSide>(
+          x, a.x_vector, [&](auto k) __attribute__((always_inline)) { return w[k] + offset; });
     }
   }
   if (partly) {

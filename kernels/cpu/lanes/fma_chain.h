@@ -1,4 +1,4 @@
-// The loop that measures the peak: independent chains of a = a * x + y in as many registers as the
+// The loop that measures the peak: independent chains of a = a + a * x in as many registers as the
 // set has to spare, enough to hide the latency of a multiply-add (four cycles) on two units.
 #pragma once
 
@@ -13,15 +13,16 @@ template <class S>
 FmaChainResult fma_chain(std::int64_t rounds) {
   constexpr int kChains = S::kFmaChains;
   typename S::Vector chain[kChains];
-  // Numbers that the compiler does not know, and that keep every chain within [0, 2].
-  volatile float factor = 0.5F, addend = 1.0F;
+  // A number that the compiler does not know, and that keeps every chain as it is.
+  volatile float factor = 0.0F;
   const typename S::Vector x = broadcast<S>(factor);
-  const typename S::Vector y = broadcast<S>(addend);
   unroll<kChains>([&](auto c) __attribute__((always_inline)) {
     chain[c] = broadcast<S>(static_cast<float>(c) / kChains);
   });
   for (std::int64_t round = 0; round < rounds; ++round) {
-    unroll<kChains>([&](auto c) __attribute__((always_inline)) { chain[c] = chain[c] * x + y; });
+    unroll<kChains>([&](auto c) __attribute__((always_inline)) {
+      chain[c] = S::template multiply_add<0>(chain[c], chain[c], x);
+    });
   }
   typename S::Vector sum{};
   unroll<kChains>([&](auto c) __attribute__((always_inline)) { sum += chain[c]; });

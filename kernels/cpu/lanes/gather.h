@@ -28,9 +28,9 @@ template <class S, int kVectors, int kOutputs>
       const float* const w_row = w + row->weight * kOutputs;
       for (const Tap* col = a.cols.taps + a.cols.begin[j]; col != col_end; ++col) {
         const float* const weights = w_row + col->weight * kOutputs;
-        tile.multiply_add(
+        tile.template multiply_add<S::kWeights>(
             x_row + col->offset,
-            a.x_vector, [weights](int k) __attribute__((always_inline)) { return weights[k]; });
+            a.x_vector, [weights](int k) __attribute__((always_inline)) { return weights + k; });
       }
     }
   }

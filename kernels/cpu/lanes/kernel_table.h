@@ -54,6 +54,7 @@ struct KernelTable {
 
 /// One for each file that is compiled for an instruction set of its own.
 const KernelTable& kernels_of(PortableSet);
+const KernelTable& kernels_of(NeonSet);
 const KernelTable& kernels_of(Avx2Set);
 const KernelTable& kernels_of(Avx512Set);
 

@@ -42,11 +42,8 @@ template <class S, int kOutputs>
                                        upper + a.stride_row + a.stride_col};
         typename S::Vector in[4];
         unroll<4>([&](auto v) __attribute__((always_inline)) { in[v] = load<S>(pixels[v]); });
-        unroll<kOutputs>([&](auto k) __attribute__((always_inline)) {
-          const auto weight = broadcast<S>(w[k]);
-          unroll<4>([&](auto v)
-                        __attribute__((always_inline)) { tile.sum[v][k] += weight * in[v]; });
-        });
+        tile.template multiply_add<S::kWeights>(
+            in, [w](int k) __attribute__((always_inline)) { return w + k; });
       }
     }
   }

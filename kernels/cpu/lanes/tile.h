@@ -39,17 +39,31 @@ template <class S, int kVectors, int kOutputs>
 struct Tile {
   typename S::Vector sum[kVectors][kOutputs];
 
-  /// sum[v][k] += x[v] * weight(k)
-  template <class Weight>
+  /// sum[v][k] += in[v] * *weight(k). kSide weights lie side by side from each kSide-th on.
+  template <int kSide, class Weight>
+  [[gnu::always_inline]] void multiply_add(const typename S::Vector (&in)[kVectors],
+                                           const Weight& weight) {
+    unroll<(kOutputs + kSide - 1) / kSide>([&](auto part) __attribute__((always_inline)) {
+      constexpr int kFirst = decltype(part)::value * kSide;
+      constexpr int kCount = kOutputs - kFirst < kSide ? kOutputs - kFirst : kSide;
+      const auto w = S::template weights<kCount>(weight(kFirst));
+      unroll<kCount>([&](auto k) __attribute__((always_inline)) {
+        unroll<kVectors>([&](auto v) __attribute__((always_inline)) {
+          typename S::Vector& to = sum[v][kFirst + k];
+          to = S::template multiply_add<decltype(k)::value>(to, in[v], w);
+        });
+      });
+    });
+  }
+
+  /// The same of vectors that lie x_vector apart.
+  template <int kSide, class Weight>
   [[gnu::always_inline]] void multiply_add(const float* x, std::int64_t x_vector,
                                            const Weight& weight) {
     typename S::Vector in[kVectors];
     unroll<kVectors>([&](auto v)
                          __attribute__((always_inline)) { in[v] = load<S>(x + v * x_vector); });
-    unroll<kOutputs>([&](auto k) __attribute__((always_inline)) {
-      const auto w = broadcast<S>(weight(k));
-      unroll<kVectors>([&](auto v) __attribute__((always_inline)) { sum[v][k] += w * in[v]; });
-    });
+    multiply_add<kSide>(in, weight);
   }
 
   /// Starts from a bias (or zero) and beta times what lies in y.

@@ -31,6 +31,7 @@ struct MarginLoops {
 };
 
 MarginLoops margin_loops_of(PortableSet);
+MarginLoops margin_loops_of(NeonSet);
 MarginLoops margin_loops_of(Avx2Set);
 MarginLoops margin_loops_of(Avx512Set);
 

@@ -17,6 +17,7 @@ struct PReluLoops {
 };
 
 PReluLoops prelu_loops_of(PortableSet);
+PReluLoops prelu_loops_of(NeonSet);
 PReluLoops prelu_loops_of(Avx2Set);
 PReluLoops prelu_loops_of(Avx512Set);
 

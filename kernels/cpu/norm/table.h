@@ -60,6 +60,7 @@ struct NormTable {
 };
 
 NormTable norm_table_of(PortableSet);
+NormTable norm_table_of(NeonSet);
 NormTable norm_table_of(Avx2Set);
 NormTable norm_table_of(Avx512Set);
 

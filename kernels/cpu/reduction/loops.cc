@@ -121,12 +121,30 @@ void reduce_range(const ReduceArguments& a, std::int64_t begin, std::int64_t end
   if (streaming) S::end();
 }
 
+/// As many as the set converts by instructions of its own. Returns the first that is left.
+template <class S, class From, class To>
+std::int64_t convert([[maybe_unused]] const From* from, [[maybe_unused]] To* to, std::int64_t i,
+                     [[maybe_unused]] std::int64_t end) {
+  if constexpr (requires { &S::narrow_half; } && !std::is_same_v<From, Half>) {
+    for (; i + S::kWidth <= end; i += S::kWidth) {
+      if constexpr (std::is_same_v<From, BFloat16>) {
+        simd::store<S>(to + i, simd::load<S>(&from[i].bits));
+      } else if constexpr (std::is_same_v<To, BFloat16>) {
+        simd::store<S>(&to[i].bits, simd::load<S>(from + i));
+      } else {
+        S::narrow_half(from + i, &to[i].bits);
+      }
+    }
+  }
+  return i;
+}
+
 /// y[i] = x[i] as y's type.
 template <class S, class From, class To>
 void cast_range(const void* x, void* y, std::int64_t begin, std::int64_t end) {
   const auto* __restrict from = static_cast<const From*>(x);
   auto* __restrict to = static_cast<To*>(y);
-  for (std::int64_t i = begin; i < end; ++i) {
+  for (std::int64_t i = convert<S>(from, to, begin, end); i < end; ++i) {
     to[i] = reduction::round_to<To>(reduction::load(from[i]));
   }
 }

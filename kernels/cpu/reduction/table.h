@@ -34,6 +34,7 @@ struct ReductionLoops {
 };
 
 ReductionLoops loops_of(PortableSet);
+ReductionLoops loops_of(NeonSet);
 ReductionLoops loops_of(Avx2Set);
 ReductionLoops loops_of(Avx512Set);
 

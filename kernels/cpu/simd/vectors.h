@@ -6,6 +6,9 @@
 //                                      any address
 //   kWidth                             floats in a Vector, a divisor of 16
 //   kGatherVectors, kFmaChains, ...    what its registers hold at once (lanes/kernel_table.h)
+//   kWeights                           numbers that one register gives to multiply_add, as weights
+//   Vector weights<count>(from)        from[0, count), count <= kWeights
+//   Vector multiply_add<i>(sum, v, w)  sum + v * weight i of w
 //   Mask positive(v)                   lanes that are not less than or equal to 0: also NaNs
 //   unsigned bits(mask)                a bit a lane
 //   Vector add_where(mask, sum, v)     sum + v where the mask is set, else sum
@@ -42,6 +45,16 @@ struct Registers {
   typedef std::uint16_t Halves __attribute__((vector_size(kBytes / 2)));
   typedef std::uint16_t UnalignedHalves
       __attribute__((vector_size(kBytes / 2), aligned(2), may_alias));
+
+  static constexpr int kWeights = 1;
+  template <int kCount>
+  [[gnu::always_inline]] static Vector weights(const float* from) {
+    return *from - Vector{};
+  }
+  template <int kLane>
+  [[gnu::always_inline]] static Vector multiply_add(Vector sum, Vector v, Vector weights) {
+    return sum + weights * v;
+  }
 };
 
 using Bf16Bits = std::uint16_t;
