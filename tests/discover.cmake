@@ -1,6 +1,7 @@
 # Read by ctest whenever it starts: makes each case of a room's test program a test, with the labels of labels.cmake.
 #
 #   room, program           of what (tests/CMakeLists.txt sets them)
+#   emulator                what runs the program, where it is for another processor
 #
 # and variables of the environment:
 #   RINGLET_REMEMBERED      rooms of which no timeless tests are wanted, as "nn data"
@@ -14,7 +15,7 @@ endif()
 
 set(listed "${program}.list")
 if(NOT EXISTS "${listed}" OR "${program}" IS_NEWER_THAN "${listed}")
-  execute_process(COMMAND "${program}" --gtest_list_tests OUTPUT_VARIABLE said RESULT_VARIABLE result TIMEOUT 60)
+  execute_process(COMMAND ${emulator} "${program}" --gtest_list_tests OUTPUT_VARIABLE said RESULT_VARIABLE result TIMEOUT 60)
   if(NOT result EQUAL 0)
     message(FATAL_ERROR "${program} --gtest_list_tests failed (${result}):\n${said}")
   endif()
@@ -42,7 +43,7 @@ macro(add_company)
     math(EXPR company_done "${company_done} + ${count}")
     set(company_name ${company_suite}cases_${first}_to_${company_done})
     list(JOIN company ":" filter)
-    add_test(${company_name} "${program}" --gtest_filter=${filter})
+    add_test(${company_name} ${emulator} "${program}" --gtest_filter=${filter})
     set_tests_properties(${company_name} PROPERTIES LABELS "${company_labels}" TIMEOUT 300
                                                     WORKING_DIRECTORY "${folder}" ENVIRONMENT RINGLET_PROBE=off)
     set(company)
@@ -85,7 +86,7 @@ foreach(line IN LISTS lines)
     list(APPEND company ${name})
     continue()
   endif()
-  add_test(${name} "${program}" --gtest_filter=${name})
+  add_test(${name} ${emulator} "${program}" --gtest_filter=${name})
   set_tests_properties(${name} PROPERTIES LABELS "${its_labels}" TIMEOUT 300 WORKING_DIRECTORY "${folder}"
                                           SKIP_REGULAR_EXPRESSION "\\[  SKIPPED \\]")
   # Without probes, which may change a run's last bit (train/sync/strategy_pick.h).
