@@ -13,7 +13,7 @@ namespace ringlet::comm {
 
 namespace {
 
-constexpr std::size_t kPiece = Message::kLongest / 2;  // so that any key fits beside it
+constexpr std::size_t kTextPiece = Message::kLongest / 2;  // so that any key fits beside it
 
 /// What goes before the pieces: "LENGTH HASH".
 std::string summary_of(const std::string& text) {
@@ -43,7 +43,7 @@ std::string share_text(Group& group, const std::string& key, const std::optional
   std::string text;
   while (std::ssize(text) < length) {
     const auto piece = [begin = text.size()](const std::string& all) {
-      return all.substr(std::min(begin, all.size()), kPiece);
+      return all.substr(std::min(begin, all.size()), kTextPiece);
     };
     const std::string come =
         group.agree(fmt::format("{} from byte {}", key, text.size()), part(piece), timeout_seconds);

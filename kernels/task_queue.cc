@@ -7,11 +7,11 @@ namespace ringlet {
 
 namespace {
 
-std::atomic<int> threads_of_all{0};
+std::atomic<int> task_threads{0};
 
 }  // namespace
 
-int TaskQueue::threads() { return threads_of_all; }
+int TaskQueue::threads() { return task_threads; }
 
 TaskQueue::TaskQueue(std::function<void()> at_start) : ring_(kCapacity) {
   worker_ = std::thread([this, at_start = std::move(at_start)] {
@@ -25,7 +25,7 @@ TaskQueue::TaskQueue(std::function<void()> at_start) : ring_(kCapacity) {
     }
     work();
   });
-  ++threads_of_all;
+  ++task_threads;
 }
 
 TaskQueue::~TaskQueue() {
@@ -35,7 +35,7 @@ TaskQueue::~TaskQueue() {
   }
   changed_.notify_all();
   worker_.join();
-  --threads_of_all;
+  --task_threads;
 }
 
 void TaskQueue::push(Task task, bool always) {

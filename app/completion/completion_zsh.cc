@@ -9,7 +9,7 @@ namespace ringlet::app {
 namespace {
 
 /// Within single quotes, with what means something to _arguments and _describe escaped.
-std::string quoted(const std::string& text) {
+std::string zsh_quoted(const std::string& text) {
   std::string out;
   for (const char c : text) {
     if (c == '\'') {
@@ -39,7 +39,8 @@ void add_leaf(const CommandSpec& command, const std::string& function, std::stri
   script += function + "() {\n  _arguments";
   for (const FlagSpec& flag : command.flags) {
     for (const std::string& name : flag.names) {
-      script += fmt::format(" \\\n    '{}[{}]{}'", name, quoted(flag.brief), action(flag.value));
+      script +=
+          fmt::format(" \\\n    '{}[{}]{}'", name, zsh_quoted(flag.brief), action(flag.value));
     }
   }
   if (command.word.taken) script += fmt::format(" \\\n    '*{}'", action(command.word));
@@ -55,10 +56,10 @@ void add_group(const CommandSpec& command, const std::string& function, std::str
   }
   script += function + "() {\n  if ((CURRENT == 2)); then\n    local -a offers=(";
   for (const CommandSpec& sub : command.commands) {
-    script += fmt::format("\n      '{}:{}'", sub.name, quoted(sub.brief));
+    script += fmt::format("\n      '{}:{}'", sub.name, zsh_quoted(sub.brief));
   }
   for (const FlagSpec& flag : command.flags) {
-    script += fmt::format("\n      '{}:{}'", flag.names.front(), quoted(flag.brief));
+    script += fmt::format("\n      '{}:{}'", flag.names.front(), zsh_quoted(flag.brief));
   }
   script += ")\n    _describe command offers\n    return\n  fi\n  shift words\n  ((CURRENT--))\n";
   script += "  case $words[1] in\n";

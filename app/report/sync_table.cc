@@ -10,7 +10,7 @@ namespace {
 
 using Sum = RunFacts::Sum;
 
-std::string milliseconds(double seconds) {
+std::string in_milliseconds(double seconds) {
   return std::isfinite(seconds) ? fmt::format("{:.3f}", 1e3 * seconds) : "";
 }
 
@@ -24,8 +24,8 @@ Html row(const Sum& sum) {
   const std::string kib =
       std::isfinite(sum.bytes) ? fmt::format("{:.1f}", sum.bytes / 1024) : std::string();
   return markup("<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
-                sum.name, sum.strategy, kib, milliseconds(sum.predicted_seconds),
-                milliseconds(sum.taken_seconds), bandwidth(sum));
+                sum.name, sum.strategy, kib, in_milliseconds(sum.predicted_seconds),
+                in_milliseconds(sum.taken_seconds), bandwidth(sum));
 }
 
 Sum total(const std::vector<Sum>& sums) {
@@ -50,7 +50,7 @@ std::string note_of(const RunFacts& facts) {
   if (predicted_from == "tune") note += " Predicted by what ringlet tune measured.";
   if (predicted_from == "model") note += " Predicted by the cost model.";
   if (!std::isfinite(waited)) return note;
-  return note + fmt::format(" Replica 0 waited {} ms a step.", milliseconds(waited));
+  return note + fmt::format(" Replica 0 waited {} ms a step.", in_milliseconds(waited));
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ const std::vector<std::string>& others() {
 }
 
 /// Two small sizes and few calls.
-Arguments quick(const std::string& collective, const Arguments& more = {}) {
+Arguments quick_bench(const std::string& collective, const Arguments& more = {}) {
   return Arguments{"bench", collective, "-b", "4K", "-e", "16K", "-f", "4", "-n", "3", "-w", "1"} +
          more;
 }
@@ -28,7 +28,7 @@ TEST(CollectivesBench, PrintsATableOfEachAsThreadsAndProcesses) {
     for (const bool processes : {false, true}) {
       Arguments more{"--ranks", "3"};
       if (processes) more.push_back("--processes");
-      const Outcome outcome = ringlet(quick(name, more));
+      const Outcome outcome = ringlet(quick_bench(name, more));
       ASSERT_TRUE(succeeds(outcome)) << name;
       EXPECT_TRUE(holds(outcome.out, {processes ? "3 ranks as processes" : "3 ranks as threads",
                                       "#wrong", "  default ", "\nmodel"}));
@@ -40,7 +40,7 @@ TEST(CollectivesBench, PrintsATableOfEachAsThreadsAndProcesses) {
 TEST(CollectivesBench, WritesWhatItIsAsJsonCsvAndPage) {
   const TemporaryDirectory folder;
   const std::string json = folder / "a.json", csv = folder / "a.csv", page = folder / "a.html";
-  ASSERT_TRUE(succeeds(ringlet(quick(
+  ASSERT_TRUE(succeeds(ringlet(quick_bench(
       "reduce", {"--root", "1", "-o", "max", "--json", json, "--csv", csv, "--report", page}))));
   const auto document = json_or_discarded(read_file(json));
   const nlohmann::json& row = document.at("rows").at(0);
@@ -59,8 +59,9 @@ TEST(CollectivesBench, WritesWhatItIsAsJsonCsvAndPage) {
 TEST(CollectivesBench, StandsBesideAllReduceAndIsNotComparedWithIt) {
   const TemporaryDirectory folder;
   const std::string a = folder / "a.json", b = folder / "b.json", page = folder / "page.html";
-  ASSERT_TRUE(succeeds(ringlet(quick("all-reduce", {"--strategies", "ring", "--json", a}))));
-  const Outcome both = ringlet(quick("all-gather", {"--with", a, "--json", b, "--report", page}));
+  ASSERT_TRUE(succeeds(ringlet(quick_bench("all-reduce", {"--strategies", "ring", "--json", a}))));
+  const Outcome both =
+      ringlet(quick_bench("all-gather", {"--with", a, "--json", b, "--report", page}));
   ASSERT_TRUE(succeeds(both));
   EXPECT_TRUE(holds(both.out, {"2 ranks, f32 sum in place, by --with",
                                "all of 2 ranks, all-gather, f32 in place"}));
@@ -76,7 +77,7 @@ TEST(CollectivesBench, CountsSizesAsNcclTestsDo) {
   const TemporaryDirectory folder;
   for (const std::string& name : others()) {
     const std::string file = folder / (name + ".json");
-    ASSERT_TRUE(succeeds(ringlet(quick(name, {"--ranks", "3", "--json", file}))));
+    ASSERT_TRUE(succeeds(ringlet(quick_bench(name, {"--ranks", "3", "--json", file}))));
     const auto document = json_or_discarded(read_file(file));
     const nlohmann::json& row = document.at("rows").at(0);
     const bool has_parts = name == "all-gather" || name == "reduce-scatter" || name == "all-to-all";
@@ -91,7 +92,7 @@ TEST(CollectivesBench, RunsInPlaceAndNot) {
   for (const std::string& name : others()) {
     const bool is_apart = name == "all-to-all" || name == "send-recv";
     const char* const flag = is_apart ? "--in-place" : "--out-of-place";
-    const Outcome outcome = ringlet(quick(name, {flag, "--ranks", "3"}));
+    const Outcome outcome = ringlet(quick_bench(name, {flag, "--ranks", "3"}));
     EXPECT_TRUE(succeeds(outcome));
     EXPECT_TRUE(holds(outcome.out, {is_apart ? " in place" : " out of place"}));
   }

@@ -48,7 +48,7 @@ std::string after(const std::string& text, const std::string& pattern) {
   return std::regex_search(text, match, std::regex(pattern)) ? match[1].str() : "";
 }
 
-Arguments quick(const std::string& collective, const Arguments& more) {
+Arguments quick_foreign(const std::string& collective, const Arguments& more) {
   return Arguments{"bench", collective, "-b", "1K", "-e", "16K", "-f", "4", "-n", "3", "-w", "1"} +
          more;
 }
@@ -57,7 +57,7 @@ TEST(NcclFormat, IsReadAsNcclTestsOutput) {
   for (const std::string& name : collectives()) {
     for (const Arguments& more : {Arguments{}, Arguments{"--processes", "--ranks", "3"}}) {
       SCOPED_TRACE(name);
-      const Outcome outcome = ringlet(quick(name, Arguments{"--format", "nccl"} + more));
+      const Outcome outcome = ringlet(quick_foreign(name, Arguments{"--format", "nccl"} + more));
       ASSERT_TRUE(succeeds(outcome));
       const std::vector<Words> rows = rows_of(outcome.out);
       ASSERT_EQ(rows.size(), 3u) << outcome.out;
@@ -86,7 +86,7 @@ TEST(NcclFormat, IsReadAsNcclTestsOutput) {
 }
 
 TEST(NcclFormat, HasTheColumnsUnderTheirNames) {
-  const Outcome outcome = ringlet(quick("all-reduce", {"--format", "nccl"}));
+  const Outcome outcome = ringlet(quick_foreign("all-reduce", {"--format", "nccl"}));
   ASSERT_TRUE(succeeds(outcome));
   Words names;
   std::size_t wide = 0;
@@ -109,8 +109,8 @@ TEST(NcclFormat, HasTheColumnsUnderTheirNames) {
 }
 
 TEST(NcclFormat, HasATableForEachStrategyAndNumberOfRanks) {
-  const Outcome outcome = ringlet(
-      quick("all-reduce", {"--format", "nccl", "--strategies", "ring,naive", "--ranks", "2,3"}));
+  const Outcome outcome = ringlet(quick_foreign(
+      "all-reduce", {"--format", "nccl", "--strategies", "ring,naive", "--ranks", "2,3"}));
   ASSERT_TRUE(succeeds(outcome));
   EXPECT_EQ(rows_of(outcome.out).size(), 12u);
   EXPECT_TRUE(holds(outcome.out, {"# ringlet ring, 2 ranks", "# ringlet naive, 3 ranks"}));
@@ -118,33 +118,35 @@ TEST(NcclFormat, HasATableForEachStrategyAndNumberOfRanks) {
 }
 
 TEST(NcclFormat, UnderstandsNcclTestsLetters) {
-  const Outcome unchecked = ringlet(quick("all-gather", {"--format", "nccl", "-c", "0"}));
+  const Outcome unchecked = ringlet(quick_foreign("all-gather", {"--format", "nccl", "-c", "0"}));
   ASSERT_TRUE(succeeds(unchecked));
   for (const Words& row : rows_of(unchecked.out)) EXPECT_EQ(row.at(8), "N/A");
   EXPECT_TRUE(holds(unchecked.out, {"validation: 0"}));
-  const Outcome rooted = ringlet(quick("broadcast", {"--format", "nccl", "-r", "1", "-z", "1"}));
+  const Outcome rooted =
+      ringlet(quick_foreign("broadcast", {"--format", "nccl", "-r", "1", "-z", "1"}));
   ASSERT_TRUE(succeeds(rooted));
   for (const Words& row : rows_of(rooted.out)) EXPECT_EQ(row.at(4), "1");
-  EXPECT_TRUE(succeeds(ringlet(quick("all-reduce", {"-c", "1", "-z", "1"}))));
+  EXPECT_TRUE(succeeds(ringlet(quick_foreign("all-reduce", {"-c", "1", "-z", "1"}))));
 
-  EXPECT_TRUE(fails_with(2, ringlet(quick("all-reduce", {"-g", "2"})),
+  EXPECT_TRUE(fails_with(2, ringlet(quick_foreign("all-reduce", {"-g", "2"})),
                          {"'-g'", "did you mean --ranks N --device cuda?"}));
-  EXPECT_TRUE(fails_with(2, ringlet(quick("all-reduce", {"-t", "2"})),
+  EXPECT_TRUE(fails_with(2, ringlet(quick_foreign("all-reduce", {"-t", "2"})),
                          {"'-t'", "did you mean --ranks N?"}));
-  EXPECT_TRUE(fails_with(2, ringlet(quick("all-reduce", {"-z", "0"})), {"-z: '0'", "by itself"}));
-  EXPECT_TRUE(fails_with(2, ringlet(quick("all-reduce", {"-c", "some"})), {"-c: 'some'"}));
-  EXPECT_TRUE(fails_with(2, ringlet(quick("reduce", {"--format", "nccl", "-r", "2"})),
+  EXPECT_TRUE(
+      fails_with(2, ringlet(quick_foreign("all-reduce", {"-z", "0"})), {"-z: '0'", "by itself"}));
+  EXPECT_TRUE(fails_with(2, ringlet(quick_foreign("all-reduce", {"-c", "some"})), {"-c: 'some'"}));
+  EXPECT_TRUE(fails_with(2, ringlet(quick_foreign("reduce", {"--format", "nccl", "-r", "2"})),
                          {"--root 2 is none of 2 ranks"}));
-  EXPECT_TRUE(fails_with(2, ringlet(quick("reduce", {"--format", "nccl", "--csv", "-"})),
+  EXPECT_TRUE(fails_with(2, ringlet(quick_foreign("reduce", {"--format", "nccl", "--csv", "-"})),
                          {"both write to standard output"}));
-  EXPECT_TRUE(fails_with(2, ringlet(quick("reduce", {"--format", "ncll"})),
+  EXPECT_TRUE(fails_with(2, ringlet(quick_foreign("reduce", {"--format", "ncll"})),
                          {"--format", "did you mean nccl?"}));
 }
 
 TEST(OsuFormat, IsReadAsOsusOutput) {
   for (const std::string& name : collectives()) {
     SCOPED_TRACE(name);
-    const Outcome outcome = ringlet(quick(name, {"--format", "osu"}));
+    const Outcome outcome = ringlet(quick_foreign(name, {"--format", "osu"}));
     ASSERT_TRUE(succeeds(outcome));
     EXPECT_TRUE(holds(outcome.out, {"\n# OSU MPI ", " Latency Test", "\n# Datatype: MPI_FLOAT.\n",
                                     "\n# Size       Avg Latency(us)\n"}));
@@ -162,7 +164,7 @@ TEST(OsuFormat, IsReadAsOsusOutput) {
 
 TEST(OsuFormat, HasLeastMostAndCallsWhereAllIsAskedFor) {
   const Outcome outcome =
-      ringlet(quick("all-reduce", {"--format", "osu-full", "--ranks", "3", "--processes"}));
+      ringlet(quick_foreign("all-reduce", {"--format", "osu-full", "--ranks", "3", "--processes"}));
   ASSERT_TRUE(succeeds(outcome));
   EXPECT_TRUE(holds(outcome.out, {"\n# OSU MPI Allreduce Latency Test",
                                   "\n# Size       Avg Latency(us)   Min Latency(us)   Max "

@@ -17,7 +17,7 @@ namespace ringlet::testing {
 namespace {
 
 const std::string kFolder = testdata("oracle/");
-constexpr std::uint32_t kSteps = 20, kBatch = 64, kTestSamples = 40;
+constexpr std::uint32_t kOracleSteps = 20, kBatch = 64, kTestSamples = 40;
 constexpr double kLossTolerance = 1e-5, kFinalTolerance = 1e-4;
 
 /// Samples [first, first + count) of the formula, as a pair of IDX files.
@@ -52,8 +52,8 @@ TEST_P(ProcessesOracle, LossesAndParametersArePyTorchs) {
     GTEST_SKIP() << "built without Gloo (libgloo-dev)";
   }
   const TemporaryDirectory folder;
-  write_formula(folder.path(), "train", 0, kSteps * kBatch);
-  write_formula(folder.path(), "t10k", kSteps * kBatch, kTestSamples);
+  write_formula(folder.path(), "train", 0, kOracleSteps * kBatch);
+  write_formula(folder.path(), "t10k", kOracleSteps * kBatch, kTestSamples);
   const auto expected = parse_json(read_file(kFolder + "reference.json")).at("formula");
   const std::string metrics = folder / "metrics", out = folder / "out";
   ASSERT_TRUE(succeeds(ringlet({"train",
@@ -108,7 +108,7 @@ TEST_P(ProcessesOracle, LossesAndParametersArePyTorchs) {
         << "step " << steps + 1;
     ++steps;
   }
-  EXPECT_EQ(steps, kSteps);
+  EXPECT_EQ(steps, kOracleSteps);
 
   const train::SafetensorsFile model(out + "/model.safetensors");
   const train::SafetensorsFile reference(kFolder + "final.safetensors");

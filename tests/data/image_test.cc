@@ -28,7 +28,7 @@ Image decode(const std::string& file, const ImageLimits& limits = {}) {
   return decode_image(testing::bytes_of(file), "it.png", limits);
 }
 
-std::string message_of(const std::string& file, const ImageLimits& limits = {}) {
+std::string image_message_of(const std::string& file, const ImageLimits& limits = {}) {
   return testing::message_of<DataError>([&] { decode(file, limits); });
 }
 
@@ -72,19 +72,20 @@ TEST(Image, OfSixteenBitsIsRoundedToEight) {
 TEST(Image, OfAnotherMaximumIsScaledToIt) {
   EXPECT_EQ(decode(std::string("P5 3 1 15\n") + std::string("\x00\x05\x0f", 3)).pixels,
             (std::vector<std::uint8_t>{0, 85, 255}));
-  EXPECT_TRUE(says(message_of("P5 1 1 15\n\x10"), {"it.png", "maximum"}));
+  EXPECT_TRUE(says(image_message_of("P5 1 1 15\n\x10"), {"it.png", "maximum"}));
   for (const char* header : {"P5 1 1 0\nx", "P5 0 1 255\nx", "P5 1 1 65536\nxx", "P6 a 1 255\nxxx",
                              "P5 99999999999999999999 1 255\n"}) {
-    EXPECT_TRUE(says(message_of(header), {"it.png", "PGM"})) << header;
+    EXPECT_TRUE(says(image_message_of(header), {"it.png", "PGM"})) << header;
   }
-  EXPECT_TRUE(says(message_of("P5 1000000000 1000000000 255\n"), {"1000000000 x", "smaller"}));
+  EXPECT_TRUE(
+      says(image_message_of("P5 1000000000 1000000000 255\n"), {"1000000000 x", "smaller"}));
 }
 
 TEST(Image, ThatIsNoneIsNamed) {
-  EXPECT_TRUE(says(message_of(""), {"it.png", "empty"}));
+  EXPECT_TRUE(says(image_message_of(""), {"it.png", "empty"}));
   for (const char* foreign :
        {"GIF89a", "RIFF....WAVE", "{}", "P2\n2 2 255 0 0 0 0", "\xff\xd8", "B"}) {
-    EXPECT_TRUE(says(message_of(foreign), {"it.png", "no image", "PNG", "JPEG"})) << foreign;
+    EXPECT_TRUE(says(image_message_of(foreign), {"it.png", "no image", "PNG", "JPEG"})) << foreign;
   }
 }
 
@@ -93,7 +94,7 @@ TEST(Image, ThatBreaksOffIsRefusedWhereverThatIs) {
   for (const std::string& whole : {as_png(image), as_jpeg(image), as_bmp(image), as_pnm(image)}) {
     decode(whole);
     for (std::size_t size = 8; size + 1 < whole.size(); size += size < 700 ? 1 : 13) {
-      ASSERT_TRUE(says(message_of(whole.substr(0, size)), {"it.png", "again"}))
+      ASSERT_TRUE(says(image_message_of(whole.substr(0, size)), {"it.png", "again"}))
           << whole.substr(0, 2) << " of " << size << " bytes";
     }
   }
@@ -105,7 +106,7 @@ TEST(Image, WhoseHuffmanTableIsTooLongIsRefused) {
   ASSERT_NE(table, std::string::npos);
   file[table + 5] = '\xff';  // codes of one bit
   file[table + 6] = '\x02';
-  EXPECT_TRUE(says(message_of(file), {"it.png", "Huffman"}));
+  EXPECT_TRUE(says(image_message_of(file), {"it.png", "Huffman"}));
 }
 
 TEST(Image, WhoseScanNamesAHuffmanTableThatIsNotThereIsRefused) {
@@ -114,7 +115,7 @@ TEST(Image, WhoseScanNamesAHuffmanTableThatIsNotThereIsRefused) {
   ASSERT_NE(scan, std::string::npos);
   for (const char tables : {'\x02', '\x20', '\x3f'}) {
     file[scan + 6] = tables;
-    EXPECT_TRUE(says(message_of(file), {"it.png", "no Huffman table"})) << int{tables};
+    EXPECT_TRUE(says(image_message_of(file), {"it.png", "no Huffman table"})) << int{tables};
   }
 }
 
@@ -125,7 +126,7 @@ TEST(Image, WhoseJpegHasAThumbnailIsNotTakenForWholeByItsEnd) {
   const std::string segment = std::string("\xff\xe1") + testing::big_endian(length).substr(2);
   const std::string with = whole.substr(0, 2) + segment + thumbnail + whole.substr(2);
   EXPECT_EQ(decode(with).width, 64);
-  EXPECT_TRUE(says(message_of(with.substr(0, with.size() - 200)), {"JPEG", "cut off"}));
+  EXPECT_TRUE(says(image_message_of(with.substr(0, with.size() - 200)), {"JPEG", "cut off"}));
 }
 
 /// A PNG of `width` x `height` grey pixels whose pixels unpack to `bytes` zeros.
@@ -151,24 +152,24 @@ std::string png_of(std::uint32_t width, std::uint32_t height, std::size_t bytes)
 TEST(Image, WhosePartsHaveOddNamesIsToldOfInOneLine) {
   std::string file = png_of(3, 2, 8);
   file.replace(file.find("IDAT"), 4, "P\n5\x1b");
-  const std::string message = message_of(file);
+  const std::string message = image_message_of(file);
   EXPECT_TRUE(says(message, {"PNG", "P?5?"}));
   EXPECT_EQ(message.find('\x1b'), std::string::npos);
 }
 
 TEST(Image, OfManyPixelsIsRefusedByItsHeader) {
   EXPECT_EQ(decode(png_of(3, 2, 8)).pixels, std::vector<std::uint8_t>(6));
-  EXPECT_TRUE(says(message_of(png_of(60000, 60000, 8)), {"it.png", "too large"}));
-  EXPECT_TRUE(says(message_of(png_of(21000, 100, 8)), {"21000 x 100", "20000", "smaller"}));
-  EXPECT_TRUE(says(message_of(png_of(19000, 19000, 8)), {"19000 x 19000", "250000000"}));
-  EXPECT_TRUE(says(message_of(png_of(30, 30, 930), {.side = 29}), {"30 x 30", "29 a side"}));
-  EXPECT_TRUE(says(message_of(png_of(0, 3, 8)), {"it.png"}));
+  EXPECT_TRUE(says(image_message_of(png_of(60000, 60000, 8)), {"it.png", "too large"}));
+  EXPECT_TRUE(says(image_message_of(png_of(21000, 100, 8)), {"21000 x 100", "20000", "smaller"}));
+  EXPECT_TRUE(says(image_message_of(png_of(19000, 19000, 8)), {"19000 x 19000", "250000000"}));
+  EXPECT_TRUE(says(image_message_of(png_of(30, 30, 930), {.side = 29}), {"30 x 30", "29 a side"}));
+  EXPECT_TRUE(says(image_message_of(png_of(0, 3, 8)), {"it.png"}));
 }
 
 TEST(Image, ThatUnpacksToMoreThanItsHeaderSaysIsStopped) {
   const std::string bomb = png_of(3, 2, std::size_t{64} << 20);
   EXPECT_LT(bomb.size(), std::size_t{100} << 10);
-  EXPECT_TRUE(says(message_of(bomb), {"PNG", "damaged"}));
+  EXPECT_TRUE(says(image_message_of(bomb), {"PNG", "damaged"}));
 }
 
 TEST(Image, OfManyBytesIsRefusedBeforeItIsRead) {

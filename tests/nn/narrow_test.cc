@@ -11,7 +11,7 @@
 namespace ringlet::nn {
 namespace {
 
-constexpr std::int64_t kSamples = 18;
+constexpr std::int64_t kNarrowSamples = 18;
 
 struct NarrowCase {
   DType dtype;
@@ -47,7 +47,7 @@ TEST_P(NarrowModel, IsNearItselfInF32) {
   const auto [dtype, layout] = GetParam();
   const double most = dtype == DType::bf16 ? 6e-2 : 1e-2;
   for (const Net& net : test_nets()) {
-    const Shape shape = net.sample.with_batch(kSamples);
+    const Shape shape = net.sample.with_batch(kNarrowSamples);
     const Numbers wide = numbers_of(net, {shape, layout});
     const Numbers narrow = numbers_of(net, {shape, layout, dtype});
     const double error = test::relative_l2(narrow.gradients, wide.gradients);
@@ -60,7 +60,7 @@ TEST_P(NarrowModel, IsNearItselfInF32) {
 TEST_P(NarrowModel, HasTheSameBitsForAnyThreads) {
   const auto [dtype, layout] = GetParam();
   for (const Net& net : test_nets()) {
-    const InputSpec input{net.sample.with_batch(kSamples), layout, dtype};
+    const InputSpec input{net.sample.with_batch(kNarrowSamples), layout, dtype};
     const Numbers one = numbers_of(net, input), three = numbers_of(net, input, {.threads = 3});
     EXPECT_EQ(one.gradients, three.gradients) << net.name;
     EXPECT_EQ(one.loss, three.loss) << net.name;

@@ -14,7 +14,7 @@ namespace ringlet::train {
 
 namespace {
 
-std::size_t index_of(int index) { return static_cast<std::size_t>(index); }
+std::size_t to_index(int index) { return static_cast<std::size_t>(index); }
 
 int count_of(const ForecastOptions& options) { return static_cast<int>(options.sizes.size()); }
 
@@ -96,9 +96,9 @@ void play_together(Forecast& made, const Pipeline& pipeline, const PipelineTimes
     times.backwards.push_back(stretched(passes, times.scales));
   }
   for (StageRow& row : made.stages) {
-    row.forward = times.forward.at(index_of(row.stage));
-    row.backward = times.backward.at(index_of(row.stage));
-    row.update = times.update.at(index_of(row.stage));
+    row.forward = times.forward.at(to_index(row.stage));
+    row.backward = times.backward.at(to_index(row.stage));
+    row.update = times.update.at(to_index(row.stage));
   }
   made.step = simulate(pipeline, times);
   made.step.speedup = on_one_device / made.step.seconds;
@@ -153,7 +153,7 @@ nn::Stages balanced_stages(CutModel& model, const UnitCosts& costs, int stages,
   std::map<std::pair<int, int>, StageRow> rows;
   input.bytes = [&](int stage, int begin, int end) {
     const auto unit = [&](int part) {
-      return part == std::ssize(costs.begins) ? model.units.count() : costs.begins[index_of(part)];
+      return part == std::ssize(costs.begins) ? model.units.count() : costs.begins[to_index(part)];
     };
     const auto [found, is_new] = rows.try_emplace({begin, end});
     StageRow& row = found->second;
@@ -181,9 +181,9 @@ Forecast forecast(CutModel& model, const UnitCosts& costs, const nn::Stages& sta
     row.held = pipeline.held(stage.index);
     row.recompute = options.recompute;
     row.micro_batches = count_of(options);
-    row.device = options.devices.empty() ? "" : options.devices.at(index_of(stage.index));
-    row.scratch_bytes = options.scratch.empty() ? 0 : options.scratch.at(index_of(stage.index));
-    row.capacity = options.capacity.empty() ? 0 : options.capacity.at(index_of(stage.index));
+    row.device = options.devices.empty() ? "" : options.devices.at(to_index(stage.index));
+    row.scratch_bytes = options.scratch.empty() ? 0 : options.scratch.at(to_index(stage.index));
+    row.capacity = options.capacity.empty() ? 0 : options.capacity.at(to_index(stage.index));
     times.forward.push_back(row.forward);
     times.backward.push_back(row.backward);
     times.sync.push_back(sum_cost(costs, row, options.replicas));
@@ -222,7 +222,7 @@ std::vector<double> numbers_of(const PipelineTimes& together) {
 }
 
 PipelineTimes times_of(std::span<const double> numbers, int stages) {
-  const std::size_t p = index_of(stages), alike = 6 * p - 2;
+  const std::size_t p = to_index(stages), alike = 6 * p - 2;
   require(numbers.size() >= alike && (numbers.size() - alike) % (2 * p) == 0, "times_of",
           "the times are those of other stages");
   const std::size_t micro_batches = (numbers.size() - alike) / (2 * p);

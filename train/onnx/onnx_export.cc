@@ -17,8 +17,8 @@ namespace ringlet::train {
 
 namespace {
 
-constexpr int kIrVersion = 7;          // that came with operator set 13
-constexpr std::int64_t kSamples = 17;  // of the dry run; N is free in the file
+constexpr int kIrVersion = 7;             // that came with operator set 13
+constexpr std::int64_t kDrySamples = 17;  // of the dry run; N is free in the file
 
 /// [N, extents...], N free.
 void describe_value(onnx::ValueInfo& value, const std::string& name,
@@ -77,7 +77,7 @@ std::string to_onnx(const std::filesystem::path& file, const ModelInfo& info, co
   const nn::Registry registry = nn::register_model(*layers);
   const HostState weights = load_model(file, registry, Head::as_in_file, nonfinite);
   const nn::RecordedGraph recorded =
-      nn::record_graph(*layers, registry, {kSamples, info.channels, info.height, info.width});
+      nn::record_graph(*layers, registry, {kDrySamples, info.channels, info.height, info.width});
 
   onnx::Model model;
   model.set_ir_version(kIrVersion);

@@ -26,7 +26,7 @@ std::vector<std::string> all_losses() {
 }
 
 /// Empty where `text` is anything else than numbers with commas between.
-std::vector<double> numbers_in(const std::string& text) {
+std::vector<double> margins_in(const std::string& text) {
   std::vector<double> numbers;
   const char *at = text.data(), *end = at + text.size();
   while (true) {
@@ -50,7 +50,7 @@ Margins usual_margins(const std::string& loss) {
 
 Margins margins_of(const LossSpec& spec) {
   if (spec.margin == "auto") return usual_margins(spec.loss);
-  const std::vector<double> numbers = numbers_in(spec.margin);
+  const std::vector<double> numbers = margins_in(spec.margin);
   constexpr std::size_t kThree = 3;
   if (numbers.size() == kThree) return {numbers[0], numbers[1], numbers[2]};
   if (numbers.size() != 1) {

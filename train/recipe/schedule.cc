@@ -22,7 +22,7 @@ struct Named {
   ScheduleKind kind;
   const char* name;
 };
-constexpr std::array kSchedules{
+constexpr std::array kRateSchedules{
     Named{ScheduleKind::constant, "constant"}, Named{ScheduleKind::step, "step"},
     Named{ScheduleKind::cosine, "cosine"}, Named{ScheduleKind::polynomial, "polynomial"},
     Named{ScheduleKind::one_cycle, "one-cycle"}};
@@ -87,7 +87,7 @@ Rates rates_at(const Schedule& schedule, std::int64_t step) {
 }  // namespace
 
 const char* name_of(ScheduleKind kind) {
-  return kSchedules.at(static_cast<std::size_t>(kind)).name;
+  return kRateSchedules.at(static_cast<std::size_t>(kind)).name;
 }
 
 bool depends_on_length(ScheduleKind kind) {
@@ -96,12 +96,12 @@ bool depends_on_length(ScheduleKind kind) {
 
 std::vector<std::string> schedule_names() {
   std::vector<std::string> names;
-  for (const Named& schedule : kSchedules) names.emplace_back(schedule.name);
+  for (const Named& schedule : kRateSchedules) names.emplace_back(schedule.name);
   return names;
 }
 
 ScheduleKind parse_schedule(std::string_view name) {
-  for (const Named& schedule : kSchedules) {
+  for (const Named& schedule : kRateSchedules) {
     if (name == schedule.name) return schedule.kind;
   }
   throw ContractError(fmt::format("there is no schedule '{}'; the schedules are {}", name,

@@ -141,7 +141,7 @@ std::vector<Option<Files>> file_options() {
   };
 }
 
-OptionTable<TrainOptions> made() {
+OptionTable<TrainOptions> made_run_options() {
   OptionTable<TrainOptions> table;
   table.add(options_in(&TrainOptions::execution, execution_options()));
   table.add(options_in(&TrainOptions::files, file_options()));
@@ -165,7 +165,7 @@ OptionTable<TrainOptions> made() {
 }  // namespace
 
 const OptionTable<TrainOptions>& run_options() {
-  static const OptionTable<TrainOptions> table = made();
+  static const OptionTable<TrainOptions> table = made_run_options();
   return table;
 }
 

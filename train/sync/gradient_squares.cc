@@ -10,17 +10,18 @@ namespace ringlet::train {
 
 namespace {
 
-constexpr std::int64_t kFloats = kDoubleBytes / static_cast<std::int64_t>(sizeof(float));
+constexpr std::int64_t kFloatsOfDouble = kDoubleBytes / static_cast<std::int64_t>(sizeof(float));
 
 /// Zeros, as f32 has them, too.
 Tensor doubles(Device& device, std::int64_t count) {
-  Tensor numbers(device, {std::max<std::int64_t>(1, count) * kFloats});
+  Tensor numbers(device, {std::max<std::int64_t>(1, count) * kFloatsOfDouble});
   fill(device.compute(), 0, numbers);
   return numbers;
 }
 
 View range(const Tensor& numbers, std::int64_t begin, std::int64_t count) {
-  const View floats = numbers.view().slice(begin * kFloats, (begin + count) * kFloats);
+  const View floats =
+      numbers.view().slice(begin * kFloatsOfDouble, (begin + count) * kFloatsOfDouble);
   return {floats.address(), {count * kDoubleBytes}, DType::u8};
 }
 

@@ -20,7 +20,7 @@ using nlohmann::json;
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr std::uint64_t kMaxWhole = std::numeric_limits<std::int64_t>::max();
-constexpr int kMaxDepth = 8;  // ours have one level
+constexpr int kLineDepth = 8;  // ours have one level
 
 /// One line's JSON, asked for fields; errors name the file and the line.
 class Line {
@@ -127,7 +127,7 @@ class Reader {
   }
 
   json object_of(const std::string& text) const {
-    json object = parse_json_text(location(), text, kMaxDepth);
+    json object = parse_json_text(location(), text, kLineDepth);
     if (!object.is_object())
       throw FileError(location() + " is not a JSON object; this is no file of metrics");
     return object;

@@ -22,7 +22,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-[[noreturn]] void throw_foreign(const fs::path& file) {
+[[noreturn]] void throw_no_trace(const fs::path& file) {
   throw FileError(file.string() +
                   " does not say which process wrote it and by which clock; merge what 'ringlet "
                   "train --processes --trace' of this version has written");
@@ -40,9 +40,9 @@ class Timeline {
     try {
       read_head();
     } catch (const ordered_json::exception&) {
-      throw_foreign(file_);
+      throw_no_trace(file_);
     }
-    if (clock_.empty()) throw_foreign(file_);
+    if (clock_.empty()) throw_no_trace(file_);
   }
 
   const fs::path& file() const { return file_; }
@@ -85,7 +85,7 @@ class Timeline {
   void read_head() {
     constexpr std::size_t kLongest = 1 << 16;
     std::string head;
-    if (!std::getline(lines_, head) || head.size() > kLongest) throw_foreign(file_);
+    if (!std::getline(lines_, head) || head.size() > kLongest) throw_no_trace(file_);
     const ordered_json data = ordered_json::parse(head + "]}").at("otherData");
     process_ = data.at("process").get<int>();
     host_ = data.at("host").get<std::string>();

@@ -10,7 +10,7 @@ namespace ringlet::train {
 
 namespace {
 
-constexpr double kStep = 0.01;
+constexpr double kThresholdStep = 0.01;
 constexpr int kSteps = 400;
 
 /// Begins of the folds, and the end of the last.
@@ -94,7 +94,7 @@ FoldedAccuracy accuracy_at(std::span<const double> distances, const std::vector<
 
 std::vector<double> grid() {
   std::vector<double> thresholds;
-  for (int i = 0; i < kSteps; ++i) thresholds.push_back(i * kStep);
+  for (int i = 0; i < kSteps; ++i) thresholds.push_back(i * kThresholdStep);
   return thresholds;
 }
 

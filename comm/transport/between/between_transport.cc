@@ -148,13 +148,13 @@ class BetweenTransport final : public Transport, public CollectiveEngine {
   WaitWatch watch_;  // last: its thread uses the others
 };
 
-constexpr std::size_t kPiece = std::size_t{1} << 20;
+constexpr std::size_t kCopyPiece = std::size_t{1} << 20;
 
 /// Calls piece(begin, bytes) for each piece of so many bytes.
 template <class Piece>
 void for_pieces(std::size_t bytes, Piece piece) {
-  for (std::size_t begin = 0; begin < bytes; begin += kPiece) {
-    piece(begin, std::min(kPiece, bytes - begin));
+  for (std::size_t begin = 0; begin < bytes; begin += kCopyPiece) {
+    piece(begin, std::min(kCopyPiece, bytes - begin));
   }
 }
 
@@ -186,7 +186,7 @@ void BetweenTransport::do_exchange(Stream& stream, int to, ConstView out, int fr
 /// The engine's thread rests only until a piece has been copied: of a longer message it sends one
 /// while the next is copied.
 void BetweenTransport::start_far(int to, const ConstView& out, int from, const View& in) {
-  const bool is_short = !is_remote(to) || out.bytes() <= static_cast<std::int64_t>(kPiece);
+  const bool is_short = !is_remote(to) || out.bytes() <= static_cast<std::int64_t>(kCopyPiece);
   const Resting resting(is_short ? engine_->loop_to_rest() : nullptr);
   if (is_remote(from)) start_receiving(from, in.bytes());
   if (is_remote(to)) start_sending(to, out);

@@ -71,7 +71,7 @@ const MpiModule& module() {
                   why));
 }
 
-void require(const char* error) {
+void require_none(const char* error) {
   if (error != nullptr) throw std::runtime_error(error);
 }
 
@@ -188,8 +188,8 @@ class MpiBuffer final : public MessageBuffer {
     do {
       const std::size_t size = std::min(piece, end - begin);
       MpiRequest* request = nullptr;
-      require(mpi_.call(function, data() + begin, static_cast<std::int64_t>(size), process,
-                        tag_of(slot), &request));
+      require_none(mpi_.call(function, data() + begin, static_cast<std::int64_t>(size), process,
+                             tag_of(slot), &request));
       begin += size;
       pieces_.push_back({.request = request, .is_last = begin == end});
     } while (begin < end);
@@ -202,7 +202,7 @@ class MpiBuffer final : public MessageBuffer {
         int done = 0;
         const char* const error = mpi_.call(mpi_->test, piece.request, &done);
         if (error != nullptr || done != 0) pieces_.pop_front();
-        require(error);
+        require_none(error);
         if (done == 0) return false;
         if (piece.is_last) return true;
       }
@@ -246,7 +246,7 @@ class MpiEngine final : public MessageEngine {
   void reduce_and_broadcast(const EngineCall& call) override {
     reduce_by(mpi_->reduce, call);
     MpiRequest* request = nullptr;
-    require(mpi_.call(mpi_->broadcast, call.data.data(), call.data.bytes(), &request));
+    require_none(mpi_.call(mpi_->broadcast, call.data.data(), call.data.bytes(), &request));
     wait(request, call.timeout);
     finish_reduction(call.stream, call.data, call.op, processes_);
   }
@@ -262,8 +262,8 @@ class MpiEngine final : public MessageEngine {
     const char number = dtype == DType::f32 ? 'f' : dtype == DType::i32 ? 'i' : '\0';
     const char operation = op == ReduceOp::min ? '<' : op == ReduceOp::max ? '>' : '+';
     MpiRequest* request = nullptr;
-    require(mpi_.call(reduce, call.data.data(), call.data.count(), static_cast<int>(dtype),
-                      static_cast<int>(op), number, operation, &request));
+    require_none(mpi_.call(reduce, call.data.data(), call.data.count(), static_cast<int>(dtype),
+                           static_cast<int>(op), number, operation, &request));
     wait(request, call.timeout);
   }
   void wait(MpiRequest* request, std::chrono::milliseconds timeout) {
@@ -273,7 +273,7 @@ class MpiEngine final : public MessageEngine {
         int done = 0;
         const char* const error = mpi_.call(mpi_->test, request, &done);
         if (error != nullptr || done != 0) request = nullptr;
-        require(error);
+        require_none(error);
         return done != 0;
       });
     } catch (...) {
