@@ -120,8 +120,7 @@ if(RINGLET_PCH)
   target_compile_options(ringlet_pch_light PRIVATE ${RINGLET_LIGHT_OPTIONS})
 endif()
 
-# Most of what a small file costs is reading headers and instantiating templates (of a JSON value, of fmt::format): each file
-# by itself takes three times as long. So the files of a room are compiled many at a time, and names in their unnamed
+# Most of what a small file costs is reading headers and instantiating templates (of a JSON value, of fmt::format). So the files of a room are compiled many at a time, and names in their unnamed
 # namespaces have to differ. Lint and the preset `debug`, which is for those who edit, compile each file by itself.
 option(RINGLET_UNITY "Compile the files of a room many at a time" ON)
 if(RINGLET_UNITY AND PROJECT_IS_TOP_LEVEL)
