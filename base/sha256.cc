@@ -1,49 +1,63 @@
+#define OPENSSL_SUPPRESS_DEPRECATED  // in favour of EVP (sha256.h)
 #include "base/sha256.h"
 
-#include <openssl/evp.h>
+#include <openssl/sha.h>
 
-#include <array>
-
-#include "base/error.h"
+#include <algorithm>
 
 namespace ringlet {
-namespace {
-
-struct FreeContext {
-  void operator()(EVP_MD_CTX* context) const noexcept { EVP_MD_CTX_free(context); }
-};
-
-void check(int status) {
-  if (status != 1) throw Error("libcrypto cannot compute SHA-256; install OpenSSL anew");
-}
-
-}  // namespace
 
 struct Sha256::Context {
-  std::unique_ptr<EVP_MD_CTX, FreeContext> handle{EVP_MD_CTX_new()};
+  SHA256_CTX state{};
 };
 
-Sha256::Sha256() : context_(std::make_unique<Context>()) {
-  check(context_->handle ? EVP_DigestInit_ex(context_->handle.get(), EVP_sha256(), nullptr) : 0);
-}
+Sha256::Sha256() : context_(std::make_unique<Context>()) { ::SHA256_Init(&context_->state); }
 
 Sha256::~Sha256() = default;
 
 void Sha256::update(std::span<const std::uint8_t> bytes) {
-  check(EVP_DigestUpdate(context_->handle.get(), bytes.data(), bytes.size()));
+  ::SHA256_Update(&context_->state, bytes.data(), bytes.size());
+}
+
+void Sha256::update(std::string_view text) {
+  ::SHA256_Update(&context_->state, text.data(), text.size());
+}
+
+Sha256Digest Sha256::digest() {
+  Sha256Digest digest{};
+  ::SHA256_Final(digest.data(), &context_->state);
+  return digest;
 }
 
 std::string Sha256::finish() {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned int length = 0;
-  check(EVP_DigestFinal_ex(context_->handle.get(), digest.data(), &length));
   constexpr char kDigits[] = "0123456789abcdef";
   std::string text;
-  for (unsigned int i = 0; i < length; ++i) {
-    text += kDigits[digest[i] >> 4];
-    text += kDigits[digest[i] & 15];
+  for (const std::uint8_t byte : digest()) {
+    text += kDigits[byte >> 4];
+    text += kDigits[byte & 15];
   }
   return text;
+}
+
+Sha256Digest hmac_sha256(std::string_view key, std::string_view text) {
+  constexpr std::size_t kBlock = SHA256_CBLOCK;
+  constexpr std::uint8_t kInner = 0x36, kOuter = 0x5c;
+  std::array<std::uint8_t, kBlock> inner{}, outer{};
+  if (key.size() <= kBlock) {
+    std::ranges::copy(key, inner.begin());
+  } else {
+    Sha256 shortened;
+    shortened.update(key);
+    std::ranges::copy(shortened.digest(), inner.begin());
+  }
+  std::ranges::transform(inner, outer.begin(), [](auto byte) { return byte ^ kOuter; });
+  std::ranges::transform(inner, inner.begin(), [](auto byte) { return byte ^ kInner; });
+  Sha256 first, second;
+  first.update(inner);
+  first.update(text);
+  second.update(outer);
+  second.update(first.digest());
+  return second.digest();
 }
 
 }  // namespace ringlet

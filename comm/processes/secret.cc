@@ -1,12 +1,10 @@
 #include "comm/processes/secret.h"
 
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
 #include <sys/random.h>
 
-#include <array>
 #include <cerrno>
 
+#include "base/sha256.h"
 #include "comm/core/errors.h"
 
 namespace ringlet::comm {
@@ -22,15 +20,9 @@ std::string new_secret() {
 }
 
 std::string proof(std::string_view secret, std::string_view what) {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> code{};
-  unsigned int length = 0;
-  const auto* bytes = reinterpret_cast<const unsigned char*>(what.data());
-  const unsigned char* done = ::HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()),
-                                     bytes, what.size(), code.data(), &length);
-  if (done == nullptr || length != kProofBytes) {
-    throw CommError("libcrypto cannot compute HMAC-SHA256; install OpenSSL anew");
-  }
-  return {reinterpret_cast<const char*>(code.data()), length};
+  const Sha256Digest code = hmac_sha256(secret, what);
+  static_assert(code.size() == kProofBytes);
+  return {code.begin(), code.end()};
 }
 
 bool is_same(std::string_view ours, std::string_view theirs) {

@@ -1,5 +1,5 @@
 // Secrets of a run: random ones, and proofs that somebody knows one without saying it. HMAC with
-// SHA-256 (RFC 2104, FIPS 180-4), computed by libcrypto.
+// SHA-256 (RFC 2104, FIPS 180-4).
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ inline constexpr std::size_t kProofBytes = 32;
 
 /// 32 random bytes of the kernel's.
 std::string new_secret();
-/// HMAC-SHA256 of `what` under `secret`, kProofBytes bytes. Throws CommError.
+/// HMAC-SHA256 of `what` under `secret`, kProofBytes bytes.
 std::string proof(std::string_view secret, std::string_view what);
 /// Takes as long for any `theirs` of the same length, so that nobody learns by the clock how much
 /// of it is right.

@@ -133,6 +133,9 @@ TEST(PeerSockets, NameWhoDidNotComeAndEndWithTheRun) {
 TEST(Secrets, AreProvedByHmacWithSha256) {
   EXPECT_EQ(hexadecimal(proof("Jefe", "what do ya want for nothing?")),
             "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");  // RFC 4231, 2
+  EXPECT_EQ(hexadecimal(proof(std::string(131, '\xaa'),
+                              "Test Using Larger Than Block-Size Key - Hash Key First")),
+            "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");  // 6
   EXPECT_EQ(proof("", "").size(), kProofBytes);
   EXPECT_NE(new_secret(), new_secret());
   EXPECT_TRUE(is_same("abc", "abc"));
