@@ -6,6 +6,8 @@
 
 namespace ringlet {
 
+bool opens_libraries() { return true; }
+
 SharedLibrary::SharedLibrary(const char* file, const char* remedy)
     : file_(file), handle_(dlopen(file, RTLD_NOW | RTLD_LOCAL)) {
   if (handle_ == nullptr) {

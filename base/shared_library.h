@@ -9,6 +9,9 @@
 
 namespace ringlet {
 
+/// False in the program as one file (RINGLET_STATIC), where each SharedLibrary throws.
+bool opens_libraries();
+
 class SharedLibrary {
  public:
   /// Opens `file`, such as "libcudnn.so.9", from the program's own search path (what CMake found)

@@ -13,6 +13,9 @@ set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+if(RINGLET_STATIC)  # the linker leaves out what nothing calls
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-ffunction-sections> $<$<COMPILE_LANGUAGE:CXX>:-fdata-sections>)
+endif()
 
 find_program(CCACHE ccache)
 if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
@@ -86,7 +89,7 @@ if(PROJECT_IS_TOP_LEVEL)
 endif()
 
 find_package(Threads REQUIRED)
-target_link_libraries(ringlet_build INTERFACE Threads::Threads fmt::fmt)
+target_link_libraries(ringlet_build INTERFACE Threads::Threads ${RINGLET_FMT})
 
 # A third of the time to compile a small file goes into parsing the standard library's headers. A precompiled header is good
 # for one set of options only, so there is one for rooms that compute and one for the others.

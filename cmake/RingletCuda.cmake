@@ -11,6 +11,11 @@ set(RINGLET_CUDA AUTO CACHE STRING "Build for GPUs: AUTO, ON or OFF")
 set(RINGLET_WITH_CUDA FALSE)
 set(RINGLET_WHY_NO_CUDA "it was configured with RINGLET_CUDA=OFF")
 
+if(RINGLET_STATIC)
+  set(RINGLET_CUDA OFF)
+  set(RINGLET_WHY_NO_CUDA "it is one file, and GPUs need NVIDIA's libraries (scripts/package deb --cuda makes one with them)")
+endif()
+
 if(NOT RINGLET_CUDA STREQUAL OFF)
   include(CheckLanguage)
   include(PythonNvidia)

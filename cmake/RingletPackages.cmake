@@ -61,19 +61,23 @@ target_link_libraries(ringlet_blas INTERFACE $<BUILD_INTERFACE:${OPENBLAS_PTHREA
 
 # Gloo carries data between processes (--processes). Without it all else is built. Its CMake package
 # names the machine that Debian built it on, so library and header are looked for by name.
-find_library(GLOO_LIBRARY NAMES gloo)
-find_path(GLOO_INCLUDE_DIR NAMES gloo/context.h)
-if(NOT GLOO_LIBRARY OR NOT GLOO_INCLUDE_DIR)
-  unset(GLOO_LIBRARY CACHE)
-  message(STATUS "Gloo was not found: ranks run in one process only. For more:  sudo apt-get install libgloo-dev")
+if(NOT RINGLET_STATIC)
+  find_library(GLOO_LIBRARY NAMES gloo)
+  find_path(GLOO_INCLUDE_DIR NAMES gloo/context.h)
+  if(NOT GLOO_LIBRARY OR NOT GLOO_INCLUDE_DIR)
+    unset(GLOO_LIBRARY CACHE)
+    message(STATUS "Gloo was not found: ranks run in one process only. For more:  sudo apt-get install libgloo-dev")
+  endif()
 endif()
 
 # MPI carries them too (--transport mpi), in a module of its own. Only C++ is asked for; the language's own
 # bindings (gone from MPI 3) are not.
-find_package(MPI QUIET COMPONENTS CXX)
-if(NOT MPI_CXX_FOUND)
-  message(STATUS "MPI was not found: no --transport mpi, no bench/peers/openmpi_all_reduce. "
-                 "For both:  sudo apt-get install libopenmpi-dev openmpi-bin")
+if(NOT RINGLET_STATIC)
+  find_package(MPI QUIET COMPONENTS CXX)
+  if(NOT MPI_CXX_FOUND)
+    message(STATUS "MPI was not found: no --transport mpi, no bench/peers/openmpi_all_reduce. "
+                   "For both:  sudo apt-get install libopenmpi-dev openmpi-bin")
+  endif()
 endif()
 
 # toml++ reads configuration files (--config), header-only. Without it all else is built.

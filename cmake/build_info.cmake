@@ -1,6 +1,6 @@
 # Writes app/cli/build_info.h, if what it says has changed. Runs with each build, since a commit configures nothing.
 #
-#   cmake -D SOURCE=DIR -D OUTPUT=FILE -D COMPILER=TEXT -D BUILD_TYPE=NAME -D CUDA=VERSION -P build_info.cmake
+#   cmake -D SOURCE=DIR -D OUTPUT=FILE -D COMPILER=TEXT -D BUILD_TYPE=NAME -D CUDA=VERSION -D STATIC=true|false -P build_info.cmake
 set(COMMIT "")
 find_program(GIT git)
 function(ask_git result)

@@ -1,7 +1,5 @@
 #include "comm/process_group.h"
 
-#include <fmt/format.h>
-
 #include <utility>
 
 #include "base/error.h"
@@ -36,13 +34,7 @@ ConnectChannel ProcessGroup::connect(ProcessTransport transport, double timeout_
   if (machines() == 1 && !by_mpi && transport != ProcessTransport::gloo) {
     return connect_shm(*this, timeout_seconds);
   }
-  if (machines() > 1 && !by_mpi && !has_gloo()) {
-    throw CommError(
-        fmt::format("this build has no Gloo, which joins processes on several machines ({}); "
-                    "install libgloo-dev (sudo apt-get install libgloo-dev) and build anew on all, "
-                    "or start with mpirun and --transport mpi",
-                    hosts()));
-  }
+  if (machines() > 1 && !by_mpi) require_gloo_between(hosts());
   ConnectChannel on_machine;
   const bool has_neighbours = machines() > 1 && processes_here().size() > 1;
   if (has_neighbours) on_machine = connect_shm(*this, timeout_seconds);

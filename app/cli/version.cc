@@ -18,12 +18,11 @@ nlohmann::json null_if_empty(std::string_view text) {
 }  // namespace
 
 std::string version_text(bool as_json) {
-  if (!as_json) return std::string("ringlet ") + train::kVersion;
-  const nlohmann::json json{{"version", train::kVersion},
-                            {"commit", null_if_empty(kCommit)},
-                            {"compiler", kCompiler},
-                            {"cuda", null_if_empty(kCuda)},
-                            {"instruction_set", name_of(detect_instruction_set())}};
+  if (!as_json) return std::string("ringlet ") + train::kVersion + (kStatic ? " (static)" : "");
+  const nlohmann::json json{
+      {"version", train::kVersion}, {"commit", null_if_empty(kCommit)},
+      {"compiler", kCompiler},      {"cuda", null_if_empty(kCuda)},
+      {"static", kStatic},          {"instruction_set", name_of(detect_instruction_set())}};
   return json.dump(2);
 }
 

@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "base/data_error.h"
+#include "base/shared_library.h"
 #include "data/images/decode_bytes.h"
 #include "data/images/decode_share.h"
 #include "data/images/exif.h"
@@ -137,6 +138,11 @@ StbHeader checked_header(ImageFormat format, std::span<const std::uint8_t> file,
 
 /// Throws DataError for a WebP that libwebp should not see, and where there is no libwebp.
 void require_webp(std::span<const std::uint8_t> file, const std::string& name) {
+  if (!reads_webp() && !opens_libraries()) {
+    fail(name,
+         "is a WebP picture, which the program as one file does not read; install Ringlet's .deb "
+         "and libwebp7, or save the picture as PNG");
+  }
   if (!reads_webp()) {
     fail(name,
          "is a WebP picture, and libwebp, which reads them, is not here; install it (sudo apt-get "

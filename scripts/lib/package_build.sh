@@ -23,7 +23,7 @@ find_version() {
 
 architecture() { dpkg --print-architecture; }
 
-# build_package: the program and the libraries in BUILD.
+# build_package [OPTION...]: the program and the libraries in BUILD, with these options of CMake besides.
 build_package() {
   local lacking
   [[ ! -f $DEPS/environment ]] ||
@@ -36,7 +36,7 @@ build_package() {
     cmake -S "$ROOT" -B "$BUILD" -G Ninja -D CMAKE_BUILD_TYPE=Release -D RINGLET_CUDA="$CUDA" -D RINGLET_BENCH=OFF \
     -D RINGLET_ONLY_PROGRAM=ON -D RINGLET_WERROR=OFF -D CMAKE_INSTALL_PREFIX=/usr \
     -D CMAKE_INSTALL_RPATH="/usr/lib/$(dpkg-architecture -qDEB_HOST_MULTIARCH)/openblas-pthread" \
-    -D CMAKE_CXX_FLAGS="-ffile-prefix-map=$ROOT/="
+    -D CMAKE_CXX_FLAGS="-ffile-prefix-map=$ROOT/=" "$@"
   quietly "$LOGS/package-build.log" "building a package" cmake --build "$BUILD"
 }
 
@@ -55,14 +55,16 @@ no_path_of_the_build() {
   fail "these name the folder they were built in: ${named//$'\n'/ }"
 }
 
-# notices FILE: Ringlet's licence, and those of libraries that are compiled into the program as headers.
+# notices FILE [PACKAGE...]: Ringlet's licence, and those of libraries that are compiled into the program as headers. PACKAGE:
+# others that it has in itself.
 notices() {
-  local package
+  local file=$1 package
+  shift
   {
     cat "$ROOT/LICENSE"
-    for package in libcli11-dev nlohmann-json3-dev libtomlplusplus-dev libstb-dev; do
+    for package in libcli11-dev nlohmann-json3-dev libtomlplusplus-dev libstb-dev "$@"; do
       printf '\n\n---- compiled in: %s, as its package says\n\n' "$package"
       cat "/usr/share/doc/$package/copyright"
     done
-  } >"$1"
+  } >"$file"
 }

@@ -337,6 +337,7 @@ TEST(Version, ForProgramsSaysWhatWasBuiltAndHow) {
     EXPECT_TRUE(
         std::regex_match(json.at("compiler").get<std::string>(), std::regex("[A-Za-z]+ [0-9.]+")));
     EXPECT_TRUE(json.at("cuda").is_null() || json.at("cuda").is_string());
+    EXPECT_EQ(json.at("static"), false);
     EXPECT_EQ(json.at("instruction_set"), "portable");
   }
 }

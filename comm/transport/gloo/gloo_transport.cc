@@ -149,6 +149,8 @@ std::shared_ptr<GlooMesh> connect_mesh(JoinedGroup& group, double timeout_second
 
 bool has_gloo() { return true; }
 
+void require_gloo_between(const std::string& /*hosts*/) {}
+
 ConnectChannel connect_gloo(JoinedGroup& group, double timeout_seconds, ConnectChannel on_machine) {
   ignore_broken_pipes();
   const std::shared_ptr<GlooMesh> mesh = connect_mesh(group, timeout_seconds);

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "comm/core/transport.h"
@@ -24,6 +25,8 @@ class JoinedGroup;
 
 /// Whether Ringlet was built with Gloo.
 bool has_gloo();
+/// Throws CommError with the remedy where this build has none. `hosts`: the machines, for people.
+void require_gloo_between(const std::string& hosts);
 
 /// Connects this process with all others of `group`, which do the same. `on_machine`: as for
 /// join_between(). From then on the process ignores SIGPIPE, unless it has a handler: writing to a
