@@ -11,7 +11,7 @@
 namespace ringlet::train {
 namespace {
 
-struct Case {
+struct StagesCase {
   std::string model;
   int batch, stages, micro_batches;
   int test = 40;  ///< samples
@@ -19,7 +19,7 @@ struct Case {
   std::string optimizer = "sgd";
 };
 
-TrainOptions options_of(const Case& of, PipelineSchedule schedule, bool recompute) {
+TrainOptions options_of(const StagesCase& of, PipelineSchedule schedule, bool recompute) {
   TrainOptions options = plain_options(of.stages * of.replicas);
   if (of.model == "normed") {
     options = normed(options);
@@ -38,7 +38,7 @@ TrainOptions options_of(const Case& of, PipelineSchedule schedule, bool recomput
 
 using Schedules = std::vector<PipelineSchedule>;
 
-void expect_as_planned(const Case& of, const Schedules& schedules = {
+void expect_as_planned(const StagesCase& of, const Schedules& schedules = {
                                            PipelineSchedule::naive, PipelineSchedule::gpipe,
                                            PipelineSchedule::one_f_one_b}) {
   for (const PipelineSchedule schedule : schedules) {
