@@ -39,8 +39,8 @@ TrainOptions options_of(const StagesCase& of, PipelineSchedule schedule, bool re
 using Schedules = std::vector<PipelineSchedule>;
 
 void expect_as_planned(const StagesCase& of, const Schedules& schedules = {
-                                           PipelineSchedule::naive, PipelineSchedule::gpipe,
-                                           PipelineSchedule::one_f_one_b}) {
+                                                 PipelineSchedule::naive, PipelineSchedule::gpipe,
+                                                 PipelineSchedule::one_f_one_b}) {
   for (const PipelineSchedule schedule : schedules) {
     for (const bool recompute : {false, true}) {
       const RunSetup setup =

@@ -86,7 +86,7 @@ struct LocalGroupOptions {
 class LocalPeerAccess;
 class LocalTransport;
 
-/// Messages on their way from one rank to another. Message n (1, 2, 3, ...) lies in slot n % kSlots.
+/// Messages on their way from one rank to another. Message n (1, 2, ...) lies in slot n % kSlots.
 struct Mailbox {
   static constexpr std::uint64_t kSlots = 4;
   static constexpr std::int64_t kLongestCopy = 2048;  ///< bytes of a message that is copied
