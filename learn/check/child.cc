@@ -192,10 +192,11 @@ int end_process(pid_t process) {
   return status;
 }
 
-/// Ends the child and what it has started, also what has left its process group.
+/// Ends the child and what it has started, also what has left its process group: so this process
+/// has taken in such orphans since before the child began.
 class Reaper {
  public:
-  explicit Reaper(pid_t child) : child_(child) { prctl(PR_SET_CHILD_SUBREAPER, 1); }
+  explicit Reaper(pid_t child) : child_(child) {}
   ~Reaper() { reap(); }
   Reaper(const Reaper&) = delete;
   Reaper& operator=(const Reaper&) = delete;
@@ -281,6 +282,7 @@ Finding in_child(const Limits& limits, const std::function<void(Board&)>& work,
   fcntl(g_printed, F_SETFL, O_APPEND);
   signal(SIGINT, [](int) { g_interrupted = 1; });
   signal(SIGTERM, [](int) { g_interrupted = 1; });
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
   const pid_t parent = getpid(), child = fork();
   if (child < 0) fail("fork");
   if (child == 0) {
