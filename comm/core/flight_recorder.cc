@@ -118,6 +118,12 @@ std::optional<CollectiveRecord> FlightRecorder::latest() const {
   return records_[static_cast<std::size_t>(entered_ - 1) % kRecords];
 }
 
+std::optional<CollectiveRecord> FlightRecorder::find(const CollectiveTag& tag) const {
+  const std::lock_guard lock(lock_);
+  const CollectiveRecord& record = records_[static_cast<std::size_t>(tag.sequence - 1) % kRecords];
+  return record.tag == tag ? std::optional(record) : std::nullopt;
+}
+
 std::vector<CollectiveRecord> FlightRecorder::history() const {
   const std::lock_guard lock(lock_);
   const auto end = static_cast<std::size_t>(entered_);

@@ -176,6 +176,8 @@ class FlightRecorder {
 
   /// The collective that was entered last.
   std::optional<CollectiveRecord> latest() const;
+  /// That of this tag, where it is not too long ago.
+  std::optional<CollectiveRecord> find(const CollectiveTag& tag) const;
   /// The latest collectives, at most kRecords, oldest first.
   std::vector<CollectiveRecord> history() const;
 

@@ -198,10 +198,12 @@ std::string explain_unfinished(Transport& transport) {
 
 std::optional<CollectiveRecord> side_of(const CollectiveTag& tag,
                                         const std::optional<CollectiveRecord>& latest) {
-  if (!is_message(tag)) return latest;
-  CollectiveRecord message;
-  message.tag = tag;
-  return message;
+  if (tag.sequence == 0) return {};
+  CollectiveRecord side;
+  if (latest && latest->tag == tag) side = *latest;
+  side.tag = tag;
+  side.left_ns = 0;  // its rank may have gone on since
+  return side;
 }
 
 std::string explain_mismatch(int from, std::int64_t sent_bytes,

@@ -42,7 +42,8 @@ std::string explain_mismatch(int from, std::int64_t sent_bytes,
                              std::int64_t expected_bytes,
                              const std::optional<CollectiveRecord>& receiver);
 
-/// What a message is of by its tag: a message of a model in stages, else the `latest` collective.
+/// What a message is of by its tag: a message of a model in stages or a collective, whose name is
+/// known where it is the `latest` one of its rank.
 std::optional<CollectiveRecord> side_of(const CollectiveTag& tag,
                                         const std::optional<CollectiveRecord>& latest);
 

@@ -203,7 +203,7 @@ TEST(Communicator, NamesCollectivesThatDoNotMatch) {
     };
   };
   cause = cause_of(and_a_barrier(broadcast_from(0, 4)), and_a_barrier(broadcast_from(1, 25)));
-  EXPECT_TRUE(contains(cause, " in #2 broadcast, ")) << cause;
+  EXPECT_TRUE(contains(cause, " in #2 broadcast weights, ")) << cause;
   EXPECT_TRUE(contains(cause, " expects 0 bytes in #3 barrier end")) << cause;
 }
 

@@ -13,18 +13,19 @@ namespace ringlet::train {
 namespace {
 
 constexpr int kMostStages = 8, kMostMicroBatches = 32;
-constexpr double kForward = 1, kBackward = 2;  // small whole numbers: sums of them are exact
+constexpr double kForwardSeconds = 1,
+                 kBackwardSeconds = 2;  // small whole numbers: sums of them are exact
 
 Simulation simulated_with_equal_stages(const Pipeline& pipeline) {
   const auto stages = static_cast<std::size_t>(pipeline.stages());
-  return simulate(pipeline, {.forward = std::vector<double>(stages, kForward),
-                             .backward = std::vector<double>(stages, kBackward)});
+  return simulate(pipeline, {.forward = std::vector<double>(stages, kForwardSeconds),
+                             .backward = std::vector<double>(stages, kBackwardSeconds)});
 }
 
 double formula_of(PipelineSchedule schedule, int stages, int micro_batches) {
   const int passes =
       schedule == PipelineSchedule::naive ? micro_batches * stages : micro_batches + stages - 1;
-  return passes * (kForward + kBackward);
+  return passes * (kForwardSeconds + kBackwardSeconds);
 }
 
 int bound_of(PipelineSchedule schedule, int stage, int stages, int micro_batches) {
@@ -62,7 +63,7 @@ TEST_P(AnyPipelineSchedule, TakesTheTimeOfItsFormula) {
     const double seconds = formula_of(schedule, stages, micro_batches);
     EXPECT_EQ(step.circle, "");
     EXPECT_EQ(step.seconds, seconds);
-    const double alone = stages * micro_batches * (kForward + kBackward);
+    const double alone = stages * micro_batches * (kForwardSeconds + kBackwardSeconds);
     EXPECT_DOUBLE_EQ(step.speedup, alone / seconds);
     EXPECT_NEAR(step.bubble, 1 - alone / (stages * seconds), 1e-12);
   });

@@ -27,14 +27,14 @@ std::ostream& operator<<(std::ostream& out, const Fault& fault) { return out << 
 constexpr const char* kOracle = "Cuda/Oracle.*cuda_graph_1_nchw_accumulate1";
 constexpr const char* kNarrow =
     "Cuda/PrecisionOracle.IsPyTorchRoundedAtTheSamePoints/resnet20_bf16_1_nhwc";
-constexpr const char* kNccl = "CudaNcclTraining.ProcessesReplayWholeStepsAsGraphs";
+constexpr const char* kNcclReplays = "CudaNcclTraining.ProcessesReplayWholeStepsAsGraphs";
 constexpr Fault kFaults[] = {{"early-launches", kEarlyLaunches, kOracle},
                              {"captures", kCaptures, kOracle},
                              {"branches", kBranches, kOracle},
                              {"fused", kFused, kOracle},
                              {"narrow-sums", kNarrowSums, kNarrow},
-                             {"nccl-memory", kNcclMemory, kNccl},
-                             {"nccl-threads", kNcclThreads, kNccl}};
+                             {"nccl-memory", kNcclMemory, kNcclReplays},
+                             {"nccl-threads", kNcclThreads, kNcclReplays}};
 
 /// Whether these tests of this program are green. `variables`: "NAME=value NAME=value".
 bool are_green(const std::string& tests, const std::string& variables) {

@@ -305,7 +305,7 @@ void LocalTransport::check_message(const Stream& stream, int from, const Mailbox
   }
   const CollectiveTag expected = recorder_.incoming();
   if (box.bytes == bytes && box.tag == expected) return;
-  const auto theirs = channel_.transport(from).recorder().latest();
+  const auto theirs = channel_.transport(from).recorder().find(box.tag);
   waiting_.fail<MismatchError>(explain_mismatch(from, box.bytes, side_of(box.tag, theirs), rank(),
                                                 bytes, side_of(expected, recorder_.latest())));
 }
