@@ -20,14 +20,23 @@ namespace ringlet::comm {
 
 namespace {
 
-constexpr int kLeastPower = 10;  // 1 KiB
-constexpr int kFewestRounds = 3, kMostRounds = 9;
-constexpr int kUntimed = 2;       // shared memory has two halves, and a first call meets cold pages
+constexpr int kLeastPower = 10;   // 1 KiB
+constexpr int kInCaches = 18;     // up to 256 KiB a call finds what the call before left there
 constexpr double kFarBehind = 2;  // times the best: not tried at larger sizes
 constexpr double kBehind = 1.6;   // the same: not tried at the sizes between
 constexpr double kNoRounds = 4;   // the same in the untimed calls: not worth its rounds
 // So little is no reason to change; where ranks share processors, whose turn it is tells more.
-constexpr double kEqual = 1.03, kEqualInTurns = 1.15;
+constexpr double kEqual = 1.06, kEqualInTurns = 1.15;
+
+/// How often a strategy is called in a row, and how often its turn comes. Another strategy leaves
+/// other lines in other caches, so the first call of a turn does not count.
+struct Turns {
+  int look;  // calls of the first turn, which meets cold pages; its second half counts
+  int settle, timed;
+  int fewest, most;
+
+  int calls() const { return settle + timed; }
+};
 
 /// What is timed, and how long it took by size.
 struct Candidate {
@@ -65,6 +74,7 @@ class Probe {
 
  private:
   using Few = std::vector<Candidate*>;
+  using Calls = std::vector<std::vector<double>>;
 
   /// Whether ranks outnumber the processors that they may run on: a rank that is pinned has one.
   bool take_turns() {
@@ -120,18 +130,22 @@ class Probe {
       return bytes_moved(ahead) <= bytes_moved(candidate) && is_far_ahead(ahead, candidate);
     });
   }
-  /// At the largest size at which both were measured.
-  static bool is_far_ahead(const Candidate& ahead, const Candidate& behind) {
-    for (auto at = ahead.seconds.rbegin(); at != ahead.seconds.rend(); ++at) {
+  /// At the two largest sizes at which both were measured: during one, the host may have moved a
+  /// virtual machine's processors. Where ranks take turns, sizes cost too much for that: at one.
+  bool is_far_ahead(const Candidate& ahead, const Candidate& behind) const {
+    int sizes = in_turns_ ? 1 : 2;
+    for (auto at = ahead.seconds.rbegin(); at != ahead.seconds.rend() && sizes > 0; ++at) {
       const auto found = behind.seconds.find(at->first);
-      if (found != behind.seconds.end()) return found->second > kFarBehind * at->second;
+      if (found == behind.seconds.end()) continue;
+      if (found->second <= kFarBehind * at->second) return false;
+      --sizes;
     }
-    return false;
+    return sizes == 0;
   }
 
-  /// What a round of these may take, by a smaller size: what that took, and twice what is stated
-  /// for the bytes more. Small sums cost what meeting costs, above all where ranks take turns.
-  double expected_round(const Few& few, int power) const {
+  /// What a call of each of these may take, by a smaller size: what that took, and twice what is
+  /// stated for the bytes more. Small sums cost what meeting costs, most where ranks take turns.
+  double expected_calls(const Few& few, int power) const {
     const int below = neighbour(power, -1);
     double seconds = 0;
     for (const Candidate* candidate : few) {
@@ -148,19 +162,21 @@ class Probe {
       if (is_worth(candidate, power)) few.push_back(&candidate);
     }
     const bool is_first = elapsed_ == 0;
-    const double expected = (kUntimed + kFewestRounds) * expected_round(few, power);
+    const Turns turns = turns_at(power);
+    const double expected =
+        (turns.look + turns.fewest * turns.calls()) * expected_calls(few, power);
     if (!is_first && (few.size() < 2 || expected > left() || left() <= 0)) return;
     move_apart();
-    std::vector<double> quick(few.size(), INFINITY);  // of the untimed calls
     const double before = elapsed_;
+    const Calls looks = call(few, power, 1, turns.look);
+    std::vector<double> quick;
     double called = 0;
-    const std::vector<double> untimed = rounds(few, power, kUntimed);
-    for (std::size_t i = 0; i < untimed.size(); ++i) {
-      quick[i % few.size()] = std::min(quick[i % few.size()], untimed[i]);
-      called += untimed[i] < INFINITY ? untimed[i] : 0;
+    for (const std::vector<double>& seconds : looks) {
+      quick.push_back(*std::min_element(seconds.begin() + turns.look / 2, seconds.end()));
+      for (const double each : seconds) called += each < INFINITY ? each : 0;
     }
     // Own data written, and all ranks met: where they take turns, as long as the calls.
-    const double around = std::max(0.0, (elapsed_ - before - called) / kUntimed);
+    const double around = std::max(0.0, (elapsed_ - before - called) / turns.look);
     const double best = *std::ranges::min_element(quick);
     if (best == INFINITY) return measure_in_turns(power);
     Few timed;
@@ -172,21 +188,29 @@ class Probe {
       timed.push_back(few[i]);
       round += is_known ? quick[i] : best;
     }
-    if (kFewestRounds * round > left()) return;
+    round *= turns.calls();
+    if (turns.fewest * round > left()) return;
     // A size may take a third of what is left: the larger ones take longer than all before.
     const double possible = left() / 3 / std::max(round, 1e-9);
-    const int count = static_cast<int>(std::clamp<double>(possible, kFewestRounds, kMostRounds));
-    const std::vector<double> seconds = rounds(timed, power, count);
+    const int count = static_cast<int>(std::clamp<double>(possible, turns.fewest, turns.most));
+    Calls all = call(timed, power, count, turns.calls());
     for (std::size_t i = 0; i < timed.size(); ++i) {
-      std::vector<double> of_rounds;
-      for (std::size_t at = i; at < seconds.size(); at += timed.size()) {
-        of_rounds.push_back(seconds[at]);
+      std::vector<double> counting;
+      for (std::size_t at = 0; at < all[i].size(); ++at) {
+        const bool settles = static_cast<int>(at) % turns.calls() < turns.settle;
+        if (!settles) counting.push_back(all[i][at]);
       }
-      std::ranges::sort(of_rounds);
-      const double quartile = of_rounds[of_rounds.size() / 4];
+      std::ranges::sort(counting);
+      const double quartile = counting[counting.size() / 4];
       if (quartile == INFINITY) return measure_in_turns(power);
       timed[i]->seconds[power] = quartile;
     }
+  }
+
+  Turns turns_at(int power) const {
+    if (in_turns_) return {.look = 2, .settle = 0, .timed = 1, .fewest = 3, .most = 9};
+    if (power > kInCaches) return {.look = 2, .settle = 1, .timed = 1, .fewest = 2, .most = 6};
+    return {.look = 6, .settle = 1, .timed = 3, .fewest = 1, .most = 3};
   }
 
   /// Other work has processors of theirs, so ranks do take turns from here on: else what had luck
@@ -197,28 +221,31 @@ class Probe {
     measure(power);
   }
 
-  /// The slowest rank's seconds of each call: those of a round one after another. Infinite where
-  /// two ranks shared a processor while there is one for each: the system moves them apart soon.
-  std::vector<double> rounds(const Few& few, int power, int count) {
+  /// For each of the few the slowest rank's seconds of its calls, in their order: `rounds` times
+  /// `calls` in a row. Infinite where two ranks shared a processor while there is one for each: the
+  /// system moves them apart soon.
+  Calls call(const Few& few, int power, int rounds, int calls) {
     const View data = memory_.slice(0, bytes_of(power) / size_of(memory_.dtype()));
     std::vector<float> mine;  // seconds and processor of each call; last, what has passed
-    for (int round = 0; round < count; ++round) {
+    for (int round = 0; round < rounds; ++round) {
       for (Candidate* candidate : few) {
-        // As gradients are: a rank has just written its own. Where the call before had left the
-        // lines, they would tell of that.
-        fill(stream_, 0, data);
-        barrier(transport_, stream_);
-        const Stopwatch watch;
-        candidate->all_reduce->run(stream_, data, ReduceOp::sum);
-        mine.push_back(static_cast<float>(watch.seconds()));
-        mine.push_back(static_cast<float>(::sched_getcpu()));
+        for (int number = 0; number < calls; ++number) {
+          // As gradients are: a rank has just written its own. Where the call before had left the
+          // lines, they would tell of that.
+          fill(stream_, 0, data);
+          barrier(transport_, stream_);
+          const Stopwatch watch;
+          candidate->all_reduce->run(stream_, data, ReduceOp::sum);
+          mine.push_back(static_cast<float>(watch.seconds()));
+          mine.push_back(static_cast<float>(::sched_getcpu()));
+        }
       }
     }
     mine.push_back(static_cast<float>(watch_.seconds()));
     const std::size_t each = mine.size();
     const std::vector<float> all = gather(mine);
     elapsed_ = all[each - 1];  // rank 0's, so that all ranks decide alike
-    std::vector<double> slowest;
+    Calls slowest(few.size());
     for (std::size_t at = 0; at + 1 < each; at += 2) {
       double seconds = 0;
       std::set<float> processors;
@@ -227,7 +254,8 @@ class Probe {
         processors.insert(all[of_rank + 1]);
       }
       const bool are_apart = in_turns_ || std::ssize(processors) == transport_.size();
-      slowest.push_back(are_apart ? seconds : INFINITY);
+      const std::size_t turn = at / 2 / static_cast<std::size_t>(calls);
+      slowest[turn % few.size()].push_back(are_apart ? seconds : INFINITY);
     }
     return slowest;
   }
@@ -271,9 +299,10 @@ class Probe {
     return predicted_seconds(candidate.strategy, transport_, static_cast<double>(bytes_of(power)));
   }
 
-  /// Of those that are next to the best, `before`, or else the one with the least stated costs.
-  /// Where nothing is known, all are.
-  const Candidate* choose(int power, const Candidate* before) const {
+  /// Of those that are next to the best the one with the least stated costs, which hold for
+  /// processors near and far: a host may move a virtual machine's between the probe and the sums.
+  /// Where nothing is known, all are next to the best.
+  const Candidate* choose(int power) const {
     double best = INFINITY;
     for (const Candidate& candidate : candidates_) {
       best = std::min(best, seconds_at(candidate, power));
@@ -281,7 +310,6 @@ class Probe {
     const auto is_equal = [&](const Candidate& candidate) {
       return seconds_at(candidate, power) <= (in_turns_ ? kEqualInTurns : kEqual) * best;
     };
-    if (before != nullptr && is_equal(*before)) return before;
     const Candidate* least = nullptr;
     for (const Candidate& candidate : candidates_) {
       if (!is_equal(candidate)) continue;
@@ -304,7 +332,7 @@ class Probe {
     for (int power = kLeastPower; power <= kMostPower; ++power) {
       const bool is_between = power <= most_power_ && !is_measured(power) && has_above(power);
       if (is_between) continue;  // the size below goes on
-      const Candidate* next = choose(power, taken);
+      const Candidate* next = choose(power);
       if (next == taken || next == nullptr) continue;
       result.table.push_back(
           {transport_.size(), taken == nullptr ? 0 : bytes_of(power), next->strategy.name});

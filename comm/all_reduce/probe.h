@@ -3,10 +3,13 @@
 // processors are from each other, how many ranks share one, how fast each way of copying is here.
 //
 // Powers of two of bytes are timed from 1 KiB on, at first a few of them far apart, then those
-// between as long as there is time. A size's strategies take turns, in rounds; a call lasts from a
-// barrier to the end of its slowest rank, and of its rounds the lower quartile counts: other work
-// only ever adds time. Strategies that are far behind at a size, and move no fewer bytes than what
-// is ahead, are not tried at larger ones.
+// between as long as there is time. A size's strategies take turns of a few calls each, as a
+// training calls the same one again and again: the first call of a turn still finds the caches as
+// another strategy left them, and does not count. A call lasts from a barrier to the end of its
+// slowest rank, and of all that count the lower quartile does: other work only ever adds time.
+// Strategies that are far behind at two sizes, and move no fewer bytes than what is ahead, are not
+// tried at larger ones. Of those within 6 % of the fastest it takes the one with the least stated
+// costs, which is rarely far behind where processors come to lie otherwise.
 #pragma once
 
 #include <cstdint>

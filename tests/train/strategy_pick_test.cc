@@ -84,12 +84,19 @@ TEST_F(StrategyPicks, AreTheKeptOnesForRanksThatAreAsFarApart) {
 TEST_F(StrategyPicks, PassOverAFileThatIsNoneOfTheirs) {
   const TemporaryDirectory folder;
   const auto keep = folder / "probes.json";
-  for (const char* content : {"", "{", "[]", R"({"probes": 3})", R"({"probes": [3]})",
-                              R"({"probes": [{"transport": "local"}]})"}) {
+  for (const char* content :
+       {"", "{", "[]", R"({"rule": 2})", R"({"rule": 2, "probes": 3})",
+        R"({"rule": 2, "probes": [3]})", R"({"rule": 2, "probes": [{"transport": "local"}]})"}) {
     testing::write_file(keep, content);
     EXPECT_TRUE(read_probes(keep).empty()) << content;
   }
   EXPECT_EQ(picked(2, {}, keep).pick.by, PickedBy::probe);
+  keep_probe(keep, {"local", "0-1", 1e-6, {{2, 0, "ring"}}});
+  ASSERT_FALSE(read_probes(keep).empty());
+  std::string of_another_rule = testing::read_file(keep);
+  of_another_rule.replace(of_another_rule.find("\"rule\": 2"), 9, "\"rule\": 1");
+  testing::write_file(keep, of_another_rule);
+  EXPECT_TRUE(read_probes(keep).empty()) << of_another_rule;
   EXPECT_EQ(picked(2, {}, "/proc/none/probes.json").pick.by, PickedBy::probe) << "cannot be kept";
 }
 

@@ -24,6 +24,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr std::size_t kMostKept = 64;  // the newest
+constexpr int kRule = 2;               // by which probes choose: those of another are measured anew
 constexpr double kAsFar = 1.3;         // times as long a least sum may take, either way
 
 bool probes(const comm::Communicator& world, const Execution& execution) {
@@ -60,10 +61,14 @@ std::string from_rank_0(comm::Communicator& world, Device& device, const std::st
   return world.gather_text(device.communication(), mine, "strategies").front();
 }
 
+bool are_as_far(double least_seconds, double other) {
+  return least_seconds < kAsFar * other && other < kAsFar * least_seconds;
+}
+
 bool is_instead_of(const KeptProbe& a, const KeptProbe& b) {
   return a.transport == b.transport && a.processors == b.processors &&
          a.table.front().ranks == b.table.front().ranks &&
-         a.least_seconds < kAsFar * b.least_seconds && b.least_seconds < kAsFar * a.least_seconds;
+         are_as_far(a.least_seconds, b.least_seconds);
 }
 
 KeptProbe read_probe(const json& entry) {
@@ -142,7 +147,9 @@ StrategyPick pick_strategies(comm::Communicator& replicas, comm::Communicator& w
     pick.seconds += result.seconds;
     told = from_rank_0(world, device, comm::format_table(result.table));
     now.table = result.table;
-    const bool disturbed = look.disturbed || result.disturbed;
+    // The host of a virtual machine may have moved its processors since the look.
+    const bool disturbed =
+        look.disturbed || result.disturbed || !are_as_far(now.least_seconds, least_seconds(result));
     if (is_first && !keep.empty() && !disturbed && in_words(watch.seen(), "").empty()) {
       try {
         keep_probe(keep, now);
@@ -187,8 +194,8 @@ std::vector<KeptProbe> read_probes(const fs::path& file) {
   std::vector<KeptProbe> kept;
   try {
     const json content = json_or_discarded(read_text(file, kMostBytes));
-    if (!content.is_object() || !content.contains("probes")) return {};
-    for (const json& entry : content["probes"]) kept.push_back(read_probe(entry));
+    if (!content.is_object() || content.value("rule", 0) != kRule) return {};
+    for (const json& entry : content.at("probes")) kept.push_back(read_probe(entry));
   } catch (const std::exception&) {  // not what a run writes: measured anew, and written anew
     return {};
   }
@@ -213,7 +220,7 @@ void keep_probe(const fs::path& file, const KeptProbe& probe) {
   for (const KeptProbe& entry : kept) list.push_back(to_json(entry));
   std::error_code error;
   fs::create_directories(file.parent_path(), error);
-  write_file_atomically(file, json{{"probes", list}}.dump(1) + "\n");
+  write_file_atomically(file, json{{"rule", kRule}, {"probes", list}}.dump(1) + "\n");
 }
 
 }  // namespace ringlet::train
