@@ -29,6 +29,7 @@ struct Flat {
   void* data;
   std::int64_t count;
   DType dtype;
+  std::int64_t bytes() const { return count * size_of(dtype); }
   View view() const { return {data, {count}, dtype}; }
 };
 Flat flat(const View& data) { return {data.address(), data.storage(), data.dtype()}; }
@@ -106,7 +107,7 @@ void Communicator::collective(Stream& stream, const Collective& what, Body body)
     abort(message);
     throw;
   }
-  transport_.set_subject({});
+  if (span.traces()) transport_.set_subject({});
   transport_.recorder().leave();
 }
 
@@ -139,9 +140,10 @@ void Communicator::require_alive() const {
 void Communicator::all_reduce(Stream& stream, View data, std::string_view name, ReduceOp op) {
   require_reducible("all_reduce", data);
   stream.run([this, &stream, to = flat(data), name, op] {
-    collective(stream, {CollectiveKind::all_reduce, to.view().bytes(), name, to.dtype, op}, [&] {
-      transport_.set_subject(to.view());
-      all_reduce_->run(stream, to.view(), op);
+    collective(stream, {CollectiveKind::all_reduce, to.bytes(), name, to.dtype, op}, [&] {
+      const View view = to.view();
+      if (stream.tracer() != nullptr) transport_.set_subject(view);  // traces alone ask for it
+      all_reduce_->run(stream, view, op);
     });
   });
 }
@@ -156,7 +158,7 @@ void Communicator::all_reduce_narrow_between(Stream& stream, View data, View wir
     const View sums(to, {count}, DType::f32);
     const auto sum = ReduceOp::sum;
     collective(stream, {CollectiveKind::all_reduce, sums.bytes(), name, sums.dtype(), sum}, [&] {
-      transport_.set_subject(sums);
+      if (stream.tracer() != nullptr) transport_.set_subject(sums);  // traces alone ask for it
       between_->run_narrow(stream, sums, View(through, {count}, dtype));
     });
   });
@@ -165,9 +167,10 @@ void Communicator::all_reduce_narrow_between(Stream& stream, View data, View wir
 void Communicator::reduce(Stream& stream, int root, View data, std::string_view name, ReduceOp op) {
   require_reducible("reduce", data);
   stream.run([this, &stream, to = flat(data), name, root, op] {
-    collective(stream, {CollectiveKind::reduce, to.view().bytes(), name, to.dtype, op}, [&] {
-      transport_.set_subject(to.view());
-      comm::reduce(transport_, stream, root, to.view(), op);
+    collective(stream, {CollectiveKind::reduce, to.bytes(), name, to.dtype, op}, [&] {
+      const View view = to.view();
+      if (stream.tracer() != nullptr) transport_.set_subject(view);  // traces alone ask for it
+      comm::reduce(transport_, stream, root, view, op);
     });
   });
 }
@@ -175,10 +178,10 @@ void Communicator::reduce(Stream& stream, int root, View data, std::string_view 
 void Communicator::reduce_scatter(Stream& stream, View data, std::string_view name, ReduceOp op) {
   require_reducible("reduce_scatter", data);
   stream.run([this, &stream, to = flat(data), name, op] {
-    const std::int64_t bytes = to.view().bytes();
-    collective(stream, {CollectiveKind::reduce_scatter, bytes, name, to.dtype, op}, [&] {
-      transport_.set_subject(to.view());
-      comm::reduce_scatter(transport_, stream, to.view(), op);
+    collective(stream, {CollectiveKind::reduce_scatter, to.bytes(), name, to.dtype, op}, [&] {
+      const View view = to.view();
+      if (stream.tracer() != nullptr) transport_.set_subject(view);  // traces alone ask for it
+      comm::reduce_scatter(transport_, stream, view, op);
     });
   });
 }

@@ -137,6 +137,7 @@ RINGLET_ON_EACH_DEVICE(prelu_backward);
 RINGLET_ON_EACH_DEVICE(prelu_forward);
 RINGLET_ON_EACH_DEVICE(project_rows);
 RINGLET_ON_EACH_DEVICE(reduce);
+RINGLET_ON_EACH_DEVICE(reduce_into);
 RINGLET_ON_EACH_DEVICE(relayout);
 RINGLET_ON_EACH_DEVICE(relu_backward);
 RINGLET_ON_EACH_DEVICE(relu_forward);

@@ -33,11 +33,7 @@ struct ReduceOptions {
 void reduce(Stream& stream, ReduceOp op, std::span<const ConstView> xs, std::span<const View> ys,
             const ReduceOptions& options = {});
 
-/// y = op(y, x).
-inline void reduce_into(Stream& stream, ReduceOp op, const ConstView& x, const View& y) {
-  const ConstView xs[] = {y, x};
-  const View ys[] = {y};
-  reduce(stream, op, xs, ys);
-}
+/// y = op(y, x), as reduce() of the two: short, for what arrives in a short message.
+void reduce_into(Stream& stream, ReduceOp op, const ConstView& x, const View& y);
 
 }  // namespace ringlet

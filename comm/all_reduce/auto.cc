@@ -37,6 +37,9 @@ AutoAllReduce::AutoAllReduce(Transport& transport, const Strategies& strategies,
     auto& strategy = strategies_[range.strategy];
     if (!strategy) strategy = strategies.make(range.strategy, transport);
   }
+  for (const StrategyRange& range : ranges_for(table_, size())) {
+    ranges_.push_back({range.from_bytes, strategies_.find(range.strategy)->second.get()});
+  }
 }
 
 void AutoAllReduce::run(Stream& stream, View data, ReduceOp op) {
@@ -48,7 +51,11 @@ std::optional<std::int64_t> AutoAllReduce::elements_sent(std::int64_t count) con
 }
 
 AllReduce& AutoAllReduce::strategy_for(std::int64_t bytes) const {
-  return *strategies_.find(look_up(table_, size(), bytes))->second;
+  const Range* found = &ranges_.front();
+  for (const Range& range : ranges_) {
+    if (range.from_bytes <= bytes) found = &range;
+  }
+  return *found->strategy;
 }
 
 std::vector<Strategy> strategies_over(Transport& transport, const Strategies& strategies) {

@@ -40,9 +40,16 @@ class AutoAllReduce final : public AllReduce {
  private:
   AllReduce& strategy_for(std::int64_t bytes) const;
 
+  /// What look_up() says of the own number of ranks, found without a name.
+  struct Range {
+    std::int64_t from_bytes;
+    AllReduce* strategy;
+  };
+
   StrategyTable table_;
   bool goes_by_costs_ = false;
   std::map<std::string, std::unique_ptr<AllReduce>, std::less<>> strategies_;  // of the table
+  std::vector<Range> ranges_;
 };
 
 /// The strategies that it picks from without a library: those that can run over this transport.

@@ -22,7 +22,7 @@ class MemoryOperations {
   /// ringlet::reduce(). The stream's device reads and writes all of the memory in place.
   virtual void reduce(Stream& stream, ReduceOp op, std::span<const ConstView> xs,
                       std::span<const View> ys, const ReduceOptions& options) const;
-  /// y = op(y, x).
+  /// y = op(y, x), by reduce().
   void reduce_into(Stream& stream, ReduceOp op, const ConstView& x, const View& y) const {
     const ConstView xs[] = {y, x};
     const View ys[] = {y};

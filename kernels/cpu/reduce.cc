@@ -21,6 +21,7 @@ namespace {
 template <class F>
 void for_each_part(CpuStream& stream, std::int64_t count, F f) {
   constexpr std::int64_t kPart = 1 << 15;  // elements
+  if (count <= kPart) return f(std::int64_t{0}, count);
   stream.parallel_for((count + kPart - 1) / kPart, [&](std::int64_t first, std::int64_t last, int) {
     f(first * kPart, std::min(count, last * kPart));
   });
@@ -77,6 +78,20 @@ void reduce(CpuStream& stream, ReduceOp op, std::span<const ConstView> xs, std::
                                   .stores = options.stores};
   const ReduceFunction function = loops_for(stream).reduce(op, ys[0].dtype());
   for_each_part(stream, ys[0].storage(),
+                [&](std::int64_t begin, std::int64_t end) { function(arguments, begin, end); });
+}
+
+void reduce_into(CpuStream& stream, ReduceOp op, const ConstView& x, const View& y) {
+  const void* const sources[] = {y.data(), x.data()};
+  void* const target = y.data();
+  const ReduceArguments arguments{.xs = sources,
+                                  .sources = 2,
+                                  .ys = &target,
+                                  .targets = 1,
+                                  .divisor = 1,
+                                  .stores = Stores::cached};
+  const ReduceFunction function = loops_for(stream).reduce(op, y.dtype());
+  for_each_part(stream, y.storage(),
                 [&](std::int64_t begin, std::int64_t end) { function(arguments, begin, end); });
 }
 

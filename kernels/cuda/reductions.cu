@@ -22,6 +22,11 @@ void reduce(CudaStream& stream, ReduceOp op, std::span<const ConstView> xs,
   grid::reduce(CudaGrid(stream), op, xs, ys, options);
 }
 
+void reduce_into(CudaStream& stream, ReduceOp op, const ConstView& x, const View& y) {
+  const ConstView xs[] = {y, x};
+  reduce(stream, op, xs, {&y, 1}, {});
+}
+
 void bias_backward(CudaStream& stream, const ConstView& dy, float beta, const View& db) {
   require_gpu_layout("bias_backward", dy);
   grid::bias_backward(CudaGrid(stream), dy, beta, db);

@@ -133,6 +133,31 @@ TEST_P(Reduce, TakesOneOrTwoSourcesAtOnce) {
   }
 }
 
+/// As reduce() of the two, y first, also where several threads share the work.
+TEST_P(Reduce, IntoOneOfTwoIsTheSame) {
+  const auto check_into = [&]<class T>(std::type_identity<T>, std::int64_t count) {
+    const auto values = sources_of<T>(2, count);
+    for (const ReduceOp op : {ReduceOp::sum, ReduceOp::min, ReduceOp::max}) {
+      const Tensor y = run([&](Device& device) {
+        Tensor into = stored(device, values[0]);
+        const Tensor x = stored(device, values[1]);
+        reduce_into(device.compute(), op, x, into);
+        device.compute().synchronize();
+        return into;
+      });
+      const auto actual = read<T>(y), right = expected(op, values, 1);
+      EXPECT_EQ(std::memcmp(actual.data(), right.data(), right.size() * sizeof(T)), 0)
+          << name_of(op) << " of " << count;
+    }
+  };
+  for (const std::int64_t count : {1, 17, 70'001}) {
+    check_into(std::type_identity<float>{}, count);
+    check_into(std::type_identity<Half>{}, count);
+    check_into(std::type_identity<BFloat16>{}, count);
+    check_into(std::type_identity<std::int32_t>{}, count);
+  }
+}
+
 TEST_P(Reduce, AddsNarrowFloatsInF32AndRoundsOnce) {
   // One at a time, each of the small ones would be rounded away.
   const float large = 256, small = 1;
