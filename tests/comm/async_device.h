@@ -183,12 +183,21 @@ class AsyncDevice final : public Device {
     return ::operator new (static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1)),
                            std::align_val_t{256});
   }
+  /// A GPU's memory is not free before its streams are done with it. Here that may take until an
+  /// abort that comes after this, so it is kept as long as they run.
   void do_deallocate(void* address, std::int64_t) noexcept override {
-    ::operator delete (address, std::align_val_t{256});
+    const std::lock_guard lock(mutex_);
+    returned_.emplace_back(address);
   }
 
  private:
-  AsyncStream compute_, communication_;
+  struct Free {
+    void operator()(void* address) const { ::operator delete (address, std::align_val_t{256}); }
+  };
+
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<void, Free>> returned_;
+  AsyncStream compute_, communication_;  // the last members: they end before their memory does
 };
 
 /// What a transport launches, on such streams. f32, and sums.
