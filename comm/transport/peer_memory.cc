@@ -27,14 +27,12 @@ __m128i load(const std::byte* from) {
   return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
 }
 
-/// Copies by plain stores, as memcpy() does what is short. `bytes` is a multiple of kLine.
-void copy_lines(std::byte* to, const std::byte* from, std::size_t bytes) {
-  for (std::size_t i = 0; i < bytes; i += sizeof(__m128i)) {
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i), load(from + i));
-  }
+/// By the widest vectors, while it is short.
+void copy_plainly(std::byte* to, const std::byte* from, std::size_t bytes) {
+  std::memcpy(to, from, bytes);
 }
 
-/// `to` begins a line too.
+/// `to` begins a line, and `bytes` is a multiple of kLine.
 void stream_lines(std::byte* to, const std::byte* from, std::size_t bytes) {
   for (std::size_t i = 0; i < bytes; i += sizeof(__m128i)) {
     _mm_stream_si128(reinterpret_cast<__m128i*>(to + i), load(from + i));
@@ -67,21 +65,24 @@ class Choice {
     const bool by_streaming = looks_ % 2 == 1;
     const std::int64_t begin = now_ns();
     (by_streaming ? stream_lines : usual)(to, from, bytes);
+    _mm_mfence();  // what waits in the processor to be stored is not done
     const auto cost = static_cast<double>(now_ns() - begin) / static_cast<double>(bytes);
     double& least = by_streaming ? least_streamed_ : least_usual_;
     least = looks_ < 2 ? cost : std::min(least, cost);
-    if (++looks_ == kLooks) choose();
+    if (++looks_ == kLooks) choose(bytes);
   }
 
  private:
   // Three of each: a rank takes turns with two pieces of memory, and the first call is cold.
   static constexpr int kLooks = 6;
   static constexpr int kShortest = 32, kLongest = 1024;  // calls from look to look
-  // What was streamed the reader finds in memory, and not in a cache between the two cores.
-  static constexpr double kReaderPays = 2;
+  // What was streamed the reader finds in memory, and not in a cache between the two cores. A few
+  // lines it fetches all at once, from wherever.
+  static constexpr std::size_t kLong = 4096;
 
-  void choose() {
-    const bool streams = least_usual_ > kReaderPays * least_streamed_;
+  void choose(std::size_t bytes) {
+    const double reader_pays = bytes < kLong ? 1.2 : 2;
+    const bool streams = least_usual_ > reader_pays * least_streamed_;
     pause_ = streams == streams_ ? std::min(2 * pause_, kLongest) : kShortest;
     streams_ = streams;
     wait_ = pause_;
@@ -107,7 +108,7 @@ void copy(std::byte* to, const std::byte* from, std::size_t bytes) {
   const std::size_t body = (bytes - head) / kLine * kLine;
   std::memcpy(to, from, head);
   const auto size = static_cast<std::size_t>(std::bit_width(body / kChoicePays)) - 1;
-  const Way usual = body < kStartPays ? copy_lines
+  const Way usual = body < kStartPays ? copy_plainly
                     : fast_copies     ? copy_by_instruction
                                       : stream_lines;
   choices[std::min<std::size_t>(size, kSizes - 1)].copy(usual, to + head, from + head, body);
