@@ -34,7 +34,7 @@ class Idle final : public AllReduce {
 
 /// Both take the same time for kEqualFrom bytes and more, the second one ten milliseconds for less.
 /// By what they state the first is the worst, the second the best.
-constexpr std::int64_t kEqualFrom = 2 << 20;
+constexpr std::int64_t kEqualFrom = 16 << 20;
 
 template <bool kStatesLittle>
 class Equal final : public AllReduce {
@@ -47,7 +47,7 @@ class Equal final : public AllReduce {
   using AllReduce::AllReduce;
   const char* name() const override { return kName; }
   void run(Stream&, View data, ReduceOp) override {
-    constexpr double kSeconds = 30e-6;  // a third of what the quickest real sum of kEqualFrom takes
+    constexpr double kSeconds = 3e-4;  // a third of what the quickest real sum of kEqualFrom takes
     if (data.bytes() >= kEqualFrom) {
       for (const Stopwatch watch; watch.seconds() < kSeconds;) {
       }
@@ -110,13 +110,13 @@ TEST(Probe, TakesOfEqualsTheOneThatStatesLess) {
   const auto taken = [] {
     const auto results =
         probe_on(2, with(std::type_identity<Equal<false>>(), std::type_identity<Equal<true>>()),
-                 {.seconds = 1, .largest = kEqualFrom});
+                 {.seconds = 2, .largest = kEqualFrom});
     const StrategyTable& table = results.front().table;
     EXPECT_NE(look_up(table, 2, kEqualFrom / 4), "states-little") << format_table(table);
     return std::string(look_up(table, 2, kEqualFrom));
   };
   std::string last;  // they are equal where no other work falls on one of them
-  for (int attempt = 0; attempt < 5 && last != "states-little"; ++attempt) last = taken();
+  for (int attempt = 0; attempt < 10 && last != "states-little"; ++attempt) last = taken();
   EXPECT_EQ(last, "states-little");
 }
 
