@@ -1,5 +1,6 @@
 #include "app/report/html.h"
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -38,6 +39,11 @@ std::string with_entities(std::string_view text) {
 }
 
 }  // namespace
+
+std::string detail::number_text(double value, std::string_view spec) {
+  if (!std::isfinite(value)) return "&ndash;";
+  return fmt::vformat(fmt::format("{{:{}}}", spec), fmt::make_format_args(value));
+}
 
 Html escaped(std::string_view text) { return Html::trusted(with_entities(on_one_line(text))); }
 

@@ -11,9 +11,9 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
+#include <algorithm>
 #include <concepts>
-#include <iterator>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -59,6 +59,8 @@ namespace detail {
 struct Number {
   double value;
 };
+/// As fmt's `spec` ("", ".2f") says; a dash where it is not finite.
+std::string number_text(double value, std::string_view spec);
 
 inline Html piece(std::string_view text) { return escaped(text); }
 template <std::same_as<Html> T>
@@ -117,19 +119,28 @@ std::string page_of(const std::string& title, const Html& body, const PageExtras
 
 }  // namespace ringlet::app::report
 
+// Neither calls what fmt's own formatters and format_to() would have the compiler make in every file.
 template <>
-struct fmt::formatter<ringlet::app::report::Html> : fmt::formatter<std::string_view> {
-  template <class Context>
-  auto format(const ringlet::app::report::Html& html, Context& context) const {
-    return fmt::formatter<std::string_view>::format(html.str(), context);
+struct fmt::formatter<ringlet::app::report::Html> {
+  constexpr auto parse(fmt::format_parse_context& context) { return context.begin(); }
+  auto format(const ringlet::app::report::Html& html, fmt::format_context& context) const {
+    return std::copy(html.str().begin(), html.str().end(), context.out());
   }
 };
 
 template <>
 struct fmt::formatter<ringlet::app::report::detail::Number> : fmt::formatter<double> {
-  template <class Context>
-  auto format(ringlet::app::report::detail::Number number, Context& context) const {
-    if (std::isfinite(number.value)) return fmt::formatter<double>::format(number.value, context);
-    return fmt::format_to(context.out(), "&ndash;");
+  constexpr auto parse(fmt::format_parse_context& context) {
+    const auto begin = context.begin();
+    const auto end = fmt::formatter<double>::parse(context);
+    spec_ = {begin, static_cast<std::size_t>(end - begin)};
+    return end;
   }
+  auto format(ringlet::app::report::detail::Number number, fmt::format_context& context) const {
+    const std::string text = ringlet::app::report::detail::number_text(number.value, spec_);
+    return std::copy(text.begin(), text.end(), context.out());
+  }
+
+ private:
+  std::string_view spec_;
 };

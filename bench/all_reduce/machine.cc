@@ -1,15 +1,14 @@
 #include "bench/all_reduce/machine.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <array>
 #include <cstdlib>
-#include <ctime>
 #include <nlohmann/json.hpp>
 
 #include "base/files/input_file.h"
 #include "base/files/json_text.h"
+#include "base/utc_time.h"
 #include "bench/all_reduce/measurement.h"
 #include "train/recipe/version.h"
 #include "train/telemetry/device_report.h"
@@ -43,7 +42,7 @@ MachineRecord survey_machine() {
   machine.load_average = load_average();
   machine.copy = measure_copy_bandwidth();
   machine.ringlet = train::kVersion;
-  machine.started = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+  machine.started = utc_now();
   return machine;
 }
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <numeric>
 
@@ -87,8 +86,8 @@ std::string raw_lines(const std::vector<Measurement>& measurements) {
       auto seconds = m.samples->seconds[rank].begin();
       for (std::size_t round = 0; round < m.samples->calls_of_rounds.size(); ++round) {
         for (int call = 0; call < m.samples->calls_of_rounds[round]; ++call) {
-          fmt::format_to(std::back_inserter(text), "{},{},{},{},{:.3f}\n", row,
-                         m.samples->ranks[rank], round, call, 1e6 * *seconds++);
+          text += fmt::format("{},{},{},{},{:.3f}\n", row, m.samples->ranks[rank], round, call,
+                              1e6 * *seconds++);
         }
       }
     }

@@ -1,7 +1,8 @@
 #include "comm/report/trace_events.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -14,7 +15,7 @@ namespace {
 /// The fields of "args", one after the other.
 class Args {
  public:
-  explicit Args(fmt::memory_buffer& out) : out_(out) {}
+  explicit Args(std::string& out) : out_(out) {}
   ~Args() {
     if (any_) out_.push_back('}');
   }
@@ -44,12 +45,11 @@ class Args {
 
  private:
   void add(const char* key, std::string_view value) {
-    fmt::format_to(std::back_inserter(out_), R"({}"{}":{})", any_ ? "," : R"(,"args":{)", key,
-                   value);
+    out_ += fmt::format(R"({}"{}":{})", any_ ? "," : R"(,"args":{)", key, value);
     any_ = true;
   }
 
-  fmt::memory_buffer& out_;
+  std::string& out_;
   bool any_ = false;
 };
 
@@ -62,25 +62,25 @@ std::string to_json_text(const std::string& text) {
 
 void TraceEvents::begin_event() {
   constexpr std::string_view kBetween = ",\n";
-  if (text_.size() > 0) text_.append(kBetween.begin(), kBetween.end());
+  if (text_.size() > 0) text_ += kBetween;
 }
 
 void TraceEvents::add_names(int rank, int tid, std::string_view stream) {
   begin_event();
-  fmt::format_to(std::back_inserter(text_),
-                 R"({{"name":"process_name","ph":"M","pid":{},"args":{{"name":"rank {}"}}}},)"
-                 "\n"
-                 R"({{"name":"thread_name","ph":"M","pid":{},"tid":{},"args":{{"name":"{}"}}}})",
-                 rank, rank, rank, tid, stream);
+  text_ +=
+      fmt::format(R"({{"name":"process_name","ph":"M","pid":{},"args":{{"name":"rank {}"}}}},)"
+                  "\n"
+                  R"({{"name":"thread_name","ph":"M","pid":{},"tid":{},"args":{{"name":"{}"}}}})",
+                  rank, rank, rank, tid, stream);
 }
 
 void TraceEvents::add_span(int rank, int tid, const Span& span) {
   ranks_.insert(rank);
   begin_event();
-  fmt::format_to(std::back_inserter(text_),
-                 R"({{"name":{},"cat":"{}","ph":"X","ts":{:.3f},"dur":{:.3f},"pid":{},"tid":{})",
-                 to_json_text(span.name.data()), span.category, microseconds(span.begin_ns),
-                 static_cast<double>(span.end_ns - span.begin_ns) * 1e-3, rank, tid);
+  text_ +=
+      fmt::format(R"({{"name":{},"cat":"{}","ph":"X","ts":{:.3f},"dur":{:.3f},"pid":{},"tid":{})",
+                  to_json_text(span.name.data()), span.category, microseconds(span.begin_ns),
+                  static_cast<double>(span.end_ns - span.begin_ns) * 1e-3, rank, tid);
   add_args(span);
   text_.push_back('}');
   add_messages({rank, tid}, span);
@@ -154,20 +154,18 @@ void TraceEvents::write_message(const Message& message) {
   const std::string name =
       fmt::format("{}{}{}.{}>{}.{}", axis, axis.empty() ? "" : ".", call, from, to, message.number);
   begin_event();
-  fmt::format_to(std::back_inserter(text_),
-                 R"({{"name":"message","cat":"message","ph":"{}",{}"id":"{:X}","ts":{:.3f},)"
-                 R"("pid":{},"tid":{},"args":{{"message":{}}}}})",
-                 sends ? "s" : "f", sends ? "" : R"("bp":"e",)",
-                 hash_bytes(name.data(), name.size()), microseconds(message.at_ns),
-                 message.thread.rank, message.thread.tid, to_json_text(name));
+  text_ += fmt::format(R"({{"name":"message","cat":"message","ph":"{}",{}"id":"{:X}","ts":{:.3f},)"
+                       R"("pid":{},"tid":{},"args":{{"message":{}}}}})",
+                       sends ? "s" : "f", sends ? "" : R"("bp":"e",)",
+                       hash_bytes(name.data(), name.size()), microseconds(message.at_ns),
+                       message.thread.rank, message.thread.tid, to_json_text(name));
 }
 
 void TraceEvents::add_left_out(int rank, int tid, std::int64_t at_ns, std::int64_t spans) {
   begin_event();
-  fmt::format_to(std::back_inserter(text_),
-                 R"({{"name":"the trace is full","ph":"i","s":"p","ts":{:.3f},"pid":{},)"
-                 R"("tid":{},"args":{{"left_out":{}}}}})",
-                 microseconds(at_ns), rank, tid, spans);
+  text_ += fmt::format(R"({{"name":"the trace is full","ph":"i","s":"p","ts":{:.3f},"pid":{},)"
+                       R"("tid":{},"args":{{"left_out":{}}}}})",
+                       microseconds(at_ns), rank, tid, spans);
 }
 
 }  // namespace ringlet::comm

@@ -26,8 +26,6 @@
 // their spans. Between two clocks whole timelines may have to move (train/telemetry/trace_merge.h).
 #pragma once
 
-#include <fmt/format.h>
-
 #include <cstdint>
 #include <map>
 #include <set>
@@ -57,7 +55,7 @@ class TraceEvents {
   /// The events, with ",\n" between them. To be asked for when all are added.
   std::string_view text() {
     decide_open();
-    return {text_.data(), text_.size()};
+    return text_;
   }
 
  private:
@@ -84,7 +82,7 @@ class TraceEvents {
   void decide_open();
 
   std::int64_t origin_ns_;
-  fmt::memory_buffer text_;
+  std::string text_;
   std::set<int> ranks_;
   std::map<Side, std::int64_t> messages_;  // so far
   std::vector<Message> open_;  // of spans that failed: the other side says whether it came

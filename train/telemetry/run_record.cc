@@ -1,11 +1,9 @@
 #include "train/telemetry/run_record.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <sys/utsname.h>
 
 #include <algorithm>
-#include <ctime>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -16,6 +14,7 @@
 #include "base/files/atomic_file.h"
 #include "base/files/json_text.h"
 #include "base/memory_limits.h"
+#include "base/utc_time.h"
 #include "train/recipe/version.h"
 #include "train/telemetry/device_report.h"
 
@@ -127,7 +126,7 @@ void RunRecord::started(const StartReport& report) {
   const double flops = (plan.forward.flops + plan.backward.flops) /
                        static_cast<double>(std::max<std::int64_t>(1, report.samples_per_pass));
   json record{{"ringlet", kVersion},
-              {"started", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)))},
+              {"started", utc_now()},
               {"data", data_of(setup_)},
               {"model",
                {{"name", setup_.options.recipe.model},

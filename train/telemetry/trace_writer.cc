@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <iterator>
 #include <numeric>
 #include <utility>
 
@@ -87,14 +86,13 @@ void TraceWriter::write(const std::filesystem::path& path, const TraceSource& so
     const std::int64_t left_out = stream.left_out();
     if (left_out > 0) events.add_left_out(stream.rank, stream.tid, end_ns, left_out);
   }
-  fmt::memory_buffer head;
-  fmt::format_to(std::back_inserter(head),
-                 R"({{"displayTimeUnit":"ms","otherData":{{"process":{},"host":{},"origin_ns":{},)"
-                 R"("clock":[{}]}},"traceEvents":[)",
-                 source.process, comm::to_json_text(source.host), origin_ns,
-                 fmt::join(readings_in_json(source.clock), ","));
+  const std::string head =
+      fmt::format(R"({{"displayTimeUnit":"ms","otherData":{{"process":{},"host":{},"origin_ns":{},)"
+                  R"("clock":[{}]}},"traceEvents":[)",
+                  source.process, comm::to_json_text(source.host), origin_ns,
+                  fmt::join(readings_in_json(source.clock), ","));
   AtomicFile file(path);
-  file.write({head.data(), head.size()});
+  file.write(head);
   file.write(events.text().empty() ? "" : "\n");
   file.write(events.text());
   file.write("\n]}\n");
