@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include "kernels/cpu/simd/vectors.h"
 
@@ -16,18 +17,17 @@ struct Constant {
   }  // NOLINT: stands for the number
 };
 
-template <int kBegin, int kEnd, class F>
-[[gnu::always_inline]] inline void unroll_from(const F& body) {
-  if constexpr (kBegin < kEnd) {
-    body(Constant<kBegin>{});
-    unroll_from<kBegin + 1, kEnd>(body);
-  }
+template <class F, int... kValues>
+[[gnu::always_inline]] inline void call_with(std::integer_sequence<int, kValues...>,
+                                             const F& body) {
+  (body(Constant<kValues>{}), ...);
 }
 
-/// body(Constant<0>) ... body(Constant<kCount - 1>)
+/// body(Constant<0>) ... body(Constant<kCount - 1>), side by side: a call inside the one before it
+/// would have the compiler copy the last body kCount times.
 template <int kCount, class F>
 [[gnu::always_inline]] inline void unroll(const F& body) {
-  unroll_from<0, kCount>(body);
+  call_with(std::make_integer_sequence<int, kCount>{}, body);
 }
 
 using simd::broadcast;
