@@ -25,21 +25,21 @@ void normalise(const std::uint8_t* image, std::int64_t pixels, PixelScale scale,
 }
 
 /// Sixteen bytes in one register, in the compilers' portable notation for vectors.
-using Bytes = std::uint8_t __attribute__((vector_size(16)));
+using ByteVector = std::uint8_t __attribute__((vector_size(16)));
 using LaneRows = std::array<const std::uint8_t*, kLanes>;
 
-Bytes zip_low(Bytes a, Bytes b) {
+ByteVector zip_low(ByteVector a, ByteVector b) {
   return __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
 }
-Bytes zip_high(Bytes a, Bytes b) {
+ByteVector zip_high(ByteVector a, ByteVector b) {
   return __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15,
                                  31);
 }
 
 /// Sixteen rows of sixteen bytes, transposed: zipping rows i and i + 8 is one of four equal steps
 /// (each rotates the eight bits of the byte's address by one).
-void transpose(std::array<Bytes, kLanes>& tile) {
-  std::array<Bytes, kLanes> zipped{};
+void transpose(std::array<ByteVector, kLanes>& tile) {
+  std::array<ByteVector, kLanes> zipped{};
   for (int step = 0; step < 4; ++step) {
     for (std::size_t i = 0; i < 8; ++i) {
       zipped[2 * i] = zip_low(tile[i], tile[i + 8]);
@@ -53,9 +53,9 @@ void transpose(std::array<Bytes, kLanes>& tile) {
 void interleave(const LaneRows& rows, std::int64_t pixels, PixelScale scale, float* out) {
   std::int64_t pixel = 0;
   for (; pixel + kLanes <= pixels; pixel += kLanes) {
-    std::array<Bytes, kLanes> tile{};
+    std::array<ByteVector, kLanes> tile{};
     for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      std::memcpy(&tile[lane], rows[lane] + pixel, sizeof(Bytes));
+      std::memcpy(&tile[lane], rows[lane] + pixel, sizeof(ByteVector));
     }
     transpose(tile);
     for (std::size_t i = 0; i < kLanes; ++i, out += kLanes) {
