@@ -119,7 +119,7 @@ std::string page_of(const std::string& title, const Html& body, const PageExtras
 
 }  // namespace ringlet::app::report
 
-// Neither calls what fmt's own formatters and format_to() would have the compiler make in every file.
+// Neither calls fmt's own formatters nor format_to(), which the compiler would make in every file.
 template <>
 struct fmt::formatter<ringlet::app::report::Html> {
   constexpr auto parse(fmt::format_parse_context& context) { return context.begin(); }
