@@ -1,7 +1,7 @@
 # Read by ctest whenever it starts: makes each case of a room's test program a test, with the labels of labels.cmake.
 #
 #   room, program           of what (tests/CMakeLists.txt sets them)
-#   emulator                what runs the program, where it is for another processor
+#   emulator                what runs the program, where it is for another processor; its tests have ten times as long
 #
 # and variables of the environment:
 #   RINGLET_REMEMBERED      rooms of which no timeless tests are wanted, as "nn data"
@@ -32,6 +32,10 @@ macro(labelled label regex)
 endmacro()
 include(${CMAKE_CURRENT_LIST_DIR}/labels.cmake)
 
+set(limit 300)
+if(emulator)
+  set(limit 3000)
+endif()
 set(remembered "$ENV{RINGLET_REMEMBERED}")
 separate_arguments(remembered)
 
@@ -44,7 +48,7 @@ macro(add_company)
     set(company_name ${company_suite}cases_${first}_to_${company_done})
     list(JOIN company ":" filter)
     add_test(${company_name} ${emulator} "${program}" --gtest_filter=${filter})
-    set_tests_properties(${company_name} PROPERTIES LABELS "${company_labels}" TIMEOUT 300
+    set_tests_properties(${company_name} PROPERTIES LABELS "${company_labels}" TIMEOUT ${limit}
                                                     WORKING_DIRECTORY "${folder}" ENVIRONMENT RINGLET_PROBE=off)
     set(company)
   endif()
@@ -87,7 +91,7 @@ foreach(line IN LISTS lines)
     continue()
   endif()
   add_test(${name} ${emulator} "${program}" --gtest_filter=${name})
-  set_tests_properties(${name} PROPERTIES LABELS "${its_labels}" TIMEOUT 300 WORKING_DIRECTORY "${folder}"
+  set_tests_properties(${name} PROPERTIES LABELS "${its_labels}" TIMEOUT ${limit} WORKING_DIRECTORY "${folder}"
                                           SKIP_REGULAR_EXPRESSION "\\[  SKIPPED \\]")
   # Without probes, which may change a run's last bit (train/sync/strategy_pick.h).
   set(environment RINGLET_PROBE=off)
