@@ -1,5 +1,5 @@
 # Programs and libraries for a processor that this machine has not, without root rights: fetched with apt, unpacked below
-# build/arm. Nothing of the system is touched. Sourced by scripts/arm and scripts/processors.
+# build/arm. Nothing of the system is touched. Sourced by scripts/arm, scripts/processors, scripts/package and its check.
 
 ARM=$ROOT/build/arm
 SYSROOT=$ARM/sysroot  # what an aarch64 machine with Ringlet's packages has
@@ -13,7 +13,7 @@ PLAYER=(qemu-user-static)
 arm_packages() {
   local package
   printf '%s\n' libc6-dev libstdc++-12-dev
-  for package in "${REQUIRED[@]}" "${TESTING[@]}" libgloo-dev libtomlplusplus-dev libwebp7; do
+  for package in "${REQUIRED[@]}" "${TESTING[@]}" libgloo-dev libtomlplusplus-dev libopenmpi-dev libwebp7; do
     case $package in g++* | cmake | ninja-build | protobuf-compiler) ;; *) printf '%s\n' "$package" ;; esac
   done
 }
@@ -37,22 +37,40 @@ APT
   run_apt "$LOGS/arm-apt.log" apt-get update || fail "apt has no lists for $2: $(why "$LOGS/arm-apt.log")"
 }
 
-# unpacked FOLDER PACKAGE...: those and all that they need, as private_lists sees it, laid out in FOLDER.
+# unpacked FOLDER PACKAGE...: those and all that they need, as private_lists sees it, laid out in FOLDER. Of their documents
+# only the licences stay.
 unpacked() {
   local folder=$1 log=$LOGS/arm-apt.log names debs=$ARM/debs deb
   shift
   names=$(apt-get -s install "$@" 2>"$log" | sed -n 's/^Inst \([^ ]*\) .*/\1/p') || fail "apt cannot combine $*: $(why "$log")"
   mapfile -t names <<<"$names"
   rm -rf "$debs" "$folder.new"
-  mkdir -p "$debs" "$folder.new"/usr/{bin,lib,sbin}
+  mkdir -p "$debs" "$folder.new"/{usr/{bin,lib,sbin},var/lib/dpkg/info}
   (cd "$debs" && run_apt "$log" apt-get download "${names[@]}") || fail "fetching packages failed: $(why "$log")"
   for deb in bin lib sbin; do ln -s "usr/$deb" "$folder.new/$deb"; done
   for deb in "$debs"/*.deb; do
-    dpkg-deb --fsys-tarfile "$deb" | tar -x -C "$folder.new" --keep-directory-symlink --no-same-owner --exclude='./usr/share/doc' ||
+    dpkg-deb --fsys-tarfile "$deb" | tar -x -C "$folder.new" --keep-directory-symlink --no-same-owner ||
       fail "unpacking ${deb##*/} failed; is the disk full?"
+    note_package "$deb" "$folder.new/var/lib/dpkg" "$folder"
   done
+  find "$folder.new/usr/share/doc" -type f ! -name copyright -delete
   rm -rf "$debs" "$folder"
   mv "$folder.new" "$folder"
+}
+
+# note_package DEB DATABASE FOLDER: what dpkg would know of it, were it installed, for dpkg-query and dpkg-shlibdeps with
+# --admindir. Its files are named as they lie below FOLDER.
+note_package() {
+  local deb=$1 info=$2/info folder=$3 name part
+  name=$(dpkg-deb -f "$deb" Package)
+  [[ $(dpkg-deb -f "$deb" Multi-Arch) != same ]] || name+=:$(dpkg-deb -f "$deb" Architecture)
+  { dpkg-deb -f "$deb" | sed '1a Status: install ok installed'; echo; } >>"$2/status"
+  echo 1 >"$info/format"
+  dpkg-deb --fsys-tarfile "$deb" | tar -t |
+    sed -n -e 's,/$,,; s,^\.,,; s,^/\(bin\|lib\|sbin\)/,/usr/\1/,' -e "s|^/|$folder/|p" >"$info/$name.list"
+  for part in shlibs symbols; do
+    dpkg-deb --info "$deb" "$part" >"$info/$name.$part" 2>/dev/null || rm "$info/$name.$part"
+  done
 }
 
 # have_tools PACKAGE...: what of these is neither installed nor unpacked before, into TOOLS.
@@ -104,4 +122,40 @@ link_within() {
   for name in libopenblas.so.0 libblas.so.3 liblapack.so.3; do
     [[ -e $lib/$name || ! -e $lib/openblas-pthread/$name ]] || ln -s "openblas-pthread/$name" "$lib/$name"
   done
+}
+
+# as_arm COMMAND...: in a namespace where the kernel starts programs of aarch64, whoever starts them, by qemu: a user's own,
+# which ends with the command and which nobody else sees. Root there is who calls this; where that is root, all others are
+# as outside.
+as_arm() {
+  local child status=0
+  # shellcheck disable=SC2016  # expanded there
+  unshare --user bash -euc '
+    until [[ -n $(cat /proc/self/uid_map) ]]; do sleep 0.02; done
+    exec unshare --mount --propagation private bash -euc "$@"' _ '
+    mount -t binfmt_misc programs /proc/sys/fs/binfmt_misc 2>/dev/null && printf %s "$1" >/proc/sys/fs/binfmt_misc/register || {
+      echo "this kernel starts no programs of other processors for users (binfmt_misc in namespaces: Linux 6.7)" >&2
+      exit 1
+    }
+    shift
+    exec setpriv --pdeathsig KILL "$@"' _ "$(entry_of_qemu)" "$@" &
+  child=$!
+  until [[ $(readlink "/proc/$child/ns/user") != "$(readlink /proc/self/ns/user)" ]]; do sleep 0.02; done
+  if ((EUID == 0)); then
+    echo '0 0 65536' >"/proc/$child/gid_map"
+    echo '0 0 65536' >"/proc/$child/uid_map"
+  else
+    echo deny >"/proc/$child/setgroups"
+    echo "0 $(id -g) 1" >"/proc/$child/gid_map"
+    echo "0 $EUID 1" >"/proc/$child/uid_map"
+  fi
+  wait "$child" || status=$?
+  return "$status"
+}
+
+# entry_of_qemu: a program of 64 bits, little-endian, for aarch64; qemu is opened now, wherever the program will be.
+entry_of_qemu() {
+  local same='\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff'
+  printf '%s' ':aarch64:M::\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00' \
+    ":$same:$(command -v qemu-aarch64-static):F"
 }
