@@ -25,8 +25,12 @@ endif()
 get_property(more GLOBAL PROPERTY RINGLET_INSTALLED)  # of ringlet_proto()
 install(TARGETS ${targets} ${more} EXPORT ringletTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS ringlet RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
-# A system has several builds of OpenBLAS by one name; the program takes the one that it was built for.
+# A system has several builds of OpenBLAS by one name; the program takes the one that it was built for. Where another
+# machine's system lies in a folder here, it names what it will find there.
 get_filename_component(RINGLET_OPENBLAS_HINT ${OPENBLAS_PTHREAD_LIBRARY} DIRECTORY)
+if(CMAKE_SYSROOT)
+  string(REPLACE "${CMAKE_SYSROOT}" "" RINGLET_OPENBLAS_HINT ${RINGLET_OPENBLAS_HINT})
+endif()
 set_property(TARGET ringlet APPEND PROPERTY INSTALL_RPATH ${RINGLET_OPENBLAS_HINT})
 if(TARGET ringlet_mpi)
   # The program looks beside itself.
@@ -65,6 +69,9 @@ set(RINGLET_WITH_GLOO FALSE)
 if(GLOO_LIBRARY)
   set(RINGLET_WITH_GLOO TRUE)
   get_filename_component(RINGLET_GLOO_HINT ${GLOO_LIBRARY} DIRECTORY)
+  if(CMAKE_SYSROOT)
+    string(REPLACE "${CMAKE_SYSROOT}" "" RINGLET_GLOO_HINT ${RINGLET_GLOO_HINT})
+  endif()
 endif()
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/ringlet)
 configure_package_config_file(${ringlet_SOURCE_DIR}/cmake/ringletConfig.cmake.in
@@ -94,6 +101,7 @@ string(REGEX REPLACE "/$" "" RINGLET_PC_UP "${RINGLET_PC_UP}")
 configure_file(${ringlet_SOURCE_DIR}/cmake/ringlet.pc.in ${ringlet_BINARY_DIR}/ringlet.pc @ONLY)
 install(FILES ${ringlet_BINARY_DIR}/ringlet.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
+list(JOIN CMAKE_CROSSCOMPILING_EMULATOR " " RINGLET_RUN)
 # install_printed(FILE ARGUMENTS...): what the program prints with these arguments, as a file below the prefix.
 function(install_printed file)
   list(JOIN ARGN " " arguments)
@@ -102,7 +110,7 @@ function(install_printed file)
     get_filename_component(folder \${file} DIRECTORY)
     file(MAKE_DIRECTORY \${folder})
     message(STATUS \"Writing: \${file}\")
-    execute_process(COMMAND $<TARGET_FILE:ringlet> ${arguments} OUTPUT_FILE \${file}
+    execute_process(COMMAND ${RINGLET_RUN} $<TARGET_FILE:ringlet> ${arguments} OUTPUT_FILE \${file}
                     COMMAND_ERROR_IS_FATAL ANY)" COMPONENT program)
 endfunction()
 install_printed(${CMAKE_INSTALL_DATADIR}/bash-completion/completions/ringlet completion bash)

@@ -1,7 +1,8 @@
 # Bare systems in chroots, with mounts and processes in namespaces of their own. Sourced.
 #
 # A script that sources this says run_apart first: it then runs a second time, with the folder to work in as
-# RINGLET_FRESH. KEEP=yes leaves that folder, PASS_OVER=yes ends well where there can be no chroot.
+# RINGLET_FRESH. KEEP=yes leaves that folder, PASS_OVER=yes ends well where there can be no chroot. FOREIGN=arm64 has systems
+# of that kind, by as_arm (lib/foreign.sh).
 
 # why_not: what this machine lacks, or nothing.
 why_not() {
@@ -17,7 +18,7 @@ why_not() {
 # run_apart ARGUMENT...: starts the script a second time, in a mount and a process namespace, and clears up when that
 # has ended or is told to.
 run_apart() {
-  local lack work child status=0
+  local lack work child status=0 enter=(setpriv --pdeathsig KILL)
   [[ -z ${RINGLET_FRESH:-} ]] || return 0
   lack=$(why_not)
   if [[ -n $lack ]]; then
@@ -30,7 +31,8 @@ run_apart() {
   # shellcheck disable=SC2064
   trap "rm -rf --one-file-system '$work'" EXIT
   # Whoever dies here takes the next one along, down to every process in the namespace.
-  RINGLET_FRESH=$work setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child --propagation private \
+  [[ -z ${FOREIGN:-} ]] || enter=(as_arm)
+  RINGLET_FRESH=$work "${enter[@]}" unshare --mount --pid --fork --kill-child --propagation private \
     "$0" "$@" </dev/null &
   child=$!
   trap 'kill -KILL "$child"; exit 130' INT TERM HUP
@@ -62,16 +64,25 @@ proxy() { apt-config dump | sed -n "s/^Acquire::$1::Proxy \"\(.*\)\";\$/\1/p"; }
 # make_base FILE: the bare system, as a tar.
 make_base() {
   # shellcheck disable=SC2153  # whoever sources this sets WORK
-  local folder=$WORK/base
+  local folder=$WORK/base options=()
+  if [[ -n ${FOREIGN:-} ]]; then
+    options=(--arch "$FOREIGN")
+    # Nobody makes devices in a namespace of users, and debootstrap, which it is told, goes on with those that it finds.
+    export container=lxc
+    mkdir -p "$folder/dev"
+    mount -t tmpfs -o mode=755 dev "$folder/dev"
+    borrow_devices "$folder"
+  fi
   [[ -n $MIRROR ]] ||
     MIRROR=$(own_sources | awk -v own="$HOST_RELEASE" '$3 == own && $4 == "main" && !seen++ { print $2 }')
   [[ -n $MIRROR ]] || fail "this machine's apt names no server of its own release; say --mirror URL"
   http_proxy=${http_proxy:-$(proxy http)} https_proxy=${https_proxy:-$(proxy https)} \
     quietly "$LOGS/debootstrap.log" "debootstrap $RELEASE" \
-    debootstrap --variant=minbase "$RELEASE" "$folder" "$MIRROR"
+    debootstrap "${options[@]}" --variant=minbase "$RELEASE" "$folder" "$MIRROR"
   tar -C "$folder" --one-file-system -cf "$1.$$" .
   mv "$1.$$" "$1"
-  rm -rf "$folder"
+  umount --recursive "$folder/dev" "$folder/proc" "$folder/sys" 2>/dev/null || true
+  rm -rf --one-file-system "$folder"
 }
 
 # bare_system FOLDER: unpacks BASE there, which is made where it is missing.
@@ -127,15 +138,21 @@ find_cuda() {
 
 # ---------------------------------------------------------------- mounts
 
+# borrow_devices FOLDER: this machine's, in its /dev.
+borrow_devices() {
+  local device
+  for device in null zero full random urandom tty; do
+    touch "$1/dev/$device"
+    mount --bind "/dev/$device" "$1/dev/$device"
+  done
+}
+
 # mount_all FOLDER: what a running system has.
 mount_all() {
-  local folder=$1 device
+  local folder=$1
   mount -t proc proc "$folder/proc"
   mount -t tmpfs -o mode=755 dev "$folder/dev"
-  for device in null zero full random urandom tty; do
-    touch "$folder/dev/$device"
-    mount --bind "/dev/$device" "$folder/dev/$device"
-  done
+  borrow_devices "$folder"
   mkdir "$folder/dev/pts" "$folder/dev/shm"
   mount -t devpts -o newinstance,ptmxmode=0666,mode=620 devpts "$folder/dev/pts"
   ln -s pts/ptmx "$folder/dev/ptmx"

@@ -1,5 +1,23 @@
 # What all packages are made of: a version, a build, and its installed files. Sourced by scripts/package, which sets
-# BUILD, OUT, CUDA and WORK, an empty folder.
+# BUILD, OUT, CUDA and WORK, an empty folder, and calls one of the next two.
+
+# packages_for_this_machine, packages_for_arm: the processor, as uname -m and Debian call it; SYSTEM, below which its libraries
+# lie; what says of which packages they are; what strips; what has to be installed here; CMake's options.
+packages_for_this_machine() {
+  release_adjustments
+  MACHINE=$(uname -m) ARCHITECTURE=$(dpkg --print-architecture)
+  SYSTEM='' QUERY=(dpkg-query) SHLIBDEPS=(dpkg-shlibdeps) STRIP=strip
+  NEEDED=("${REQUIRED[@]}" "${PACKAGING[@]}") OPTIONS=()
+}
+
+packages_for_arm() {
+  local database=$SYSROOT/var/lib/dpkg lib=$SYSROOT/usr/lib/aarch64-linux-gnu
+  MACHINE=aarch64 ARCHITECTURE=arm64
+  SYSTEM=$SYSROOT QUERY=(dpkg-query --admindir="$database") STRIP=aarch64-linux-gnu-strip
+  SHLIBDEPS=(env DEB_HOST_ARCH=arm64 dpkg-shlibdeps --admindir="$database" "-l$lib/openblas-pthread" "-l$lib" "-l${lib%/*}")
+  NEEDED=(cmake ninja-build protobuf-compiler dpkg-dev git)
+  OPTIONS=(--toolchain "$ROOT/cmake/aarch64.cmake" -D RINGLET_ARM_SYSROOT="$SYSROOT")
+}
 
 # find_version: of the last commit, as Debian and as Python write it. A commit that is not tagged as the version comes before it.
 find_version() {
@@ -21,22 +39,20 @@ find_version() {
   [[ $CUDA == OFF ]] || DEB_VERSION+=+cuda
 }
 
-architecture() { dpkg --print-architecture; }
-
 # build_package [OPTION...]: the program and the libraries in BUILD, with these options of CMake besides.
 build_package() {
   local lacking
   [[ ! -f $DEPS/environment ]] ||
     fail "packages stand on those of the distribution, and this checkout has some of its own in .deps (scripts/setup as root installs them)"
-  release_adjustments
-  mapfile -t lacking < <(missing "${REQUIRED[@]}" "${PACKAGING[@]}")
+  mapfile -t lacking < <(missing "${NEEDED[@]}")
   ((${#lacking[@]} == 0)) || fail "missing: ${lacking[*]} (scripts/setup --package installs them)"
+  [[ -z $SYSTEM ]] || { have_tools "${CROSS[@]}" "${PLAYER[@]}"; have_sysroot; }
   # Where files lie must not be in them; compile_cached (cmake/) makes the same of it in every checkout.
   quietly "$LOGS/package-configure.log" "configuring a package" \
     cmake -S "$ROOT" -B "$BUILD" -G Ninja -D CMAKE_BUILD_TYPE=Release -D RINGLET_CUDA="$CUDA" -D RINGLET_BENCH=OFF \
     -D RINGLET_ONLY_PROGRAM=ON -D RINGLET_WERROR=OFF -D CMAKE_INSTALL_PREFIX=/usr \
-    -D CMAKE_INSTALL_RPATH="/usr/lib/$(dpkg-architecture -qDEB_HOST_MULTIARCH)/openblas-pthread" \
-    -D CMAKE_CXX_FLAGS="-ffile-prefix-map=$ROOT/=" "$@"
+    -D CMAKE_INSTALL_RPATH="/usr/lib/$(dpkg-architecture -a"$ARCHITECTURE" -qDEB_HOST_MULTIARCH 2>/dev/null)/openblas-pthread" \
+    -D CMAKE_CXX_FLAGS="-ffile-prefix-map=$ROOT/=" "${OPTIONS[@]}" "$@"
   quietly "$LOGS/package-build.log" "building a package" cmake --build "$BUILD"
 }
 
@@ -64,7 +80,7 @@ notices() {
     cat "$ROOT/LICENSE"
     for package in libcli11-dev nlohmann-json3-dev libtomlplusplus-dev libstb-dev "$@"; do
       printf '\n\n---- compiled in: %s, as its package says\n\n' "$package"
-      cat "/usr/share/doc/$package/copyright"
+      cat "$SYSTEM/usr/share/doc/$package/copyright"
     done
   } >"$file"
 }

@@ -4,7 +4,7 @@
 make_debs() {
   build_package
   mkdir -p "$OUT"
-  rm -f "$OUT"/ringlet_*.deb "$OUT"/libringlet-dev_*.deb
+  rm -f "$OUT"/ringlet_*_"$ARCHITECTURE".deb "$OUT"/libringlet-dev_*_"$ARCHITECTURE".deb
   program_deb "$WORK/ringlet"
   development_deb "$WORK/libringlet-dev"
 }
@@ -57,7 +57,7 @@ needs_of() {
   local aside=$WORK/needs
   mkdir -p "$aside/debian"
   printf 'Source: ringlet\n\nPackage: ringlet\nArchitecture: any\n' >"$aside/debian/control"
-  (cd "$aside" && dpkg-shlibdeps --ignore-missing-info -O "$1/$2" 2>>"$LOGS/package-needs.log") | sed -n 's/^shlibs:Depends=//p'
+  (cd "$aside" && "${SHLIBDEPS[@]}" --ignore-missing-info -O "$1/$2" 2>>"$LOGS/package-needs.log") | sed -n 's/^shlibs:Depends=//p'
 }
 
 # wanted_by_cmake FOLDER: the packages of what ringletConfig.cmake looks for there.
@@ -84,7 +84,7 @@ pack() {
   cat >"$folder/DEBIAN/control" <<CONTROL
 Package: $name
 Version: $DEB_VERSION
-Architecture: $(architecture)
+Architecture: $ARCHITECTURE
 Maintainer: Ringlet contributors
 Installed-Size: $(find "$folder/usr" -printf '%y %s\n' | awk '{ sum += $1 == "f" ? int(($2 + 1023) / 1024) : 1 } END { print sum }')
 Priority: optional
@@ -92,7 +92,7 @@ $3
 CONTROL
   chmod -R u=rwX,go=rX "$folder"
   find "$folder" -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} +
-  file=$OUT/${name}_${DEB_VERSION}_$(architecture).deb
+  file=$OUT/${name}_${DEB_VERSION}_$ARCHITECTURE.deb
   DPKG_DEB_THREADS_MAX=1 quietly "$LOGS/package-$name.log" "packing $name" \
     dpkg-deb --root-owner-group -Zxz --build "$folder" "$file"
   say "$(du --apparent-size -h "$file")"

@@ -6,11 +6,11 @@ MOST_MEGABYTES_STATIC=15
 make_static() {
   local name file log=$LOGS/package-build.log
   local BUILD=$BUILD
-  [[ $BUILD != "$ROOT/build/package" ]] || BUILD+=-static
+  [[ $BUILD != "$ROOT"/build/package?(-arm) ]] || BUILD+=-static
   build_package -D RINGLET_STATIC=ON
-  name=ringlet-$WHEEL_VERSION-linux-$(uname -m)
+  name=ringlet-$WHEEL_VERSION-linux-$MACHINE
   file=$WORK/$name
-  strip --strip-all --remove-section=.comment -o "$file" "$BUILD/bin/ringlet"
+  "$STRIP" --strip-all --remove-section=.comment -o "$file" "$BUILD/bin/ringlet"
   # getaddrinfo is kept from the system's libraries by app/cli/static_lookups.cc.
   ! grep 'in statically linked applications' "$log" | grep -v "Using 'getaddrinfo'" >&2 ||
     fail "a function that is linked in opens libraries of the system"
@@ -18,7 +18,7 @@ make_static() {
   mkdir -p "$WORK/static" "$OUT"
   mv "$file" "$WORK/static/"
   no_path_of_the_build "$WORK/static"
-  rm -f "$OUT"/ringlet-*-linux-*
+  rm -f "$OUT"/ringlet-*-linux-"$MACHINE"*
   cp "$WORK/static/$name" "$OUT/"
   static_notices "$OUT/$name.licences.txt"
   say "$(du --apparent-size -h "$OUT/$name")"
@@ -32,7 +32,7 @@ needs_nothing() {
 
 # static_notices FILE: of all that is in the program.
 static_notices() {
-  notices "$1" libfmt-dev libopenblas-pthread-dev libprotobuf-dev libssl-dev zlib1g-dev "$(package_of libstdc++.a)" libc6-dev
+  notices "$1" libfmt-dev libopenblas-pthread-dev libprotobuf-dev libssl-dev zlib1g-dev "$(package_of_libstdcxx)" libc6-dev
   cat >>"$1" <<'NOTE'
 
 
@@ -41,9 +41,10 @@ static_notices() {
 NOTE
 }
 
-# package_of FILE: Debian's, of a file that the compiler finds.
-package_of() {
+# package_of_libstdcxx: Debian's; a cross compiler's is made of the same sources.
+package_of_libstdcxx() {
   local file
-  file=$(realpath "$(g++ --print-file-name="$1")")
-  dpkg-query --search "$file" | sed 's/:.*//'
+  file=$(g++ --print-file-name=libstdc++.a)
+  [[ -z $SYSTEM ]] || file=$(compgen -G "$SYSTEM/usr/lib/gcc/*/*/libstdc++.a")
+  "${QUERY[@]}" --search "$(realpath "$file")" | sed 's/:.*//'
 }
