@@ -54,7 +54,9 @@ void draw_neck(Canvas& canvas, const Top& top, float half_width, float depth) {
 void draw_t_shirt(Canvas& canvas, Random& random) {
   const Top top = random_top(random, false);
   draw_top(canvas, top, 1.0F);
-  draw_neck(canvas, top, random.between(0.18F, 0.3F), random.between(0.1F, 0.25F));
+  // Before the other one: arguments have no order of their own.
+  const float depth = random.between(0.1F, 0.25F);
+  draw_neck(canvas, top, random.between(0.18F, 0.3F), depth);
   if (random.chance(0.3F)) {  // a print on the chest
     const float size = random.between(0.12F, 0.28F);
     canvas.paint({-0.35F, -0.35F + 2 * size, -size, size, -size, size}, random.between(0.4F, 1.3F));
@@ -73,7 +75,8 @@ void draw_trousers(Canvas& canvas, Random& random) {
 void draw_pullover(Canvas& canvas, Random& random) {
   const Top top = random_top(random, true);
   draw_top(canvas, top, 1.0F);
-  draw_neck(canvas, top, random.between(0.14F, 0.24F), random.between(0.05F, 0.14F));
+  const float depth = random.between(0.05F, 0.14F);
+  draw_neck(canvas, top, random.between(0.14F, 0.24F), depth);
   const float rib = random.between(0.7F, 0.9F);
   canvas.paint({top.hem_y - 0.12F, top.hem_y, -top.hem, top.hem, -top.hem, top.hem}, rib);
 }

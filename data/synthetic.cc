@@ -20,8 +20,8 @@ namespace {
 enum class Split : std::uint64_t { train = 1, test = 2 };
 
 Pose random_pose(Random& random) {
-  const float scale = random.between(9.5F, 13.0F);
-  return {.scale_x = scale * random.between(0.85F, 1.1F) * (random.chance(0.5F) ? -1.0F : 1.0F),
+  const float scale = random.between(9.5F, 13.0F), width = random.between(0.85F, 1.1F);
+  return {.scale_x = scale * width * (random.chance(0.5F) ? -1.0F : 1.0F),
           .scale_y = scale * random.between(0.9F, 1.05F),
           .centre_x = 14 + random.between(-2.0F, 2.0F),
           .centre_y = 14 + random.between(-1.5F, 1.5F),
