@@ -28,8 +28,10 @@ MODELS = {
 SAME_AS = {"Nehalem": ("portable", "Nehalem"), "Haswell": ("avx2", "Haswell"), "arm": ("avx2", "Haswell")}
 # What is OpenBLAS's or the C library's, of the names that operation_bits prints.
 FOREIGN = ("nchw/conv2d", "nchw/linear", "lanes/sigmoid and tanh", "nchw/sigmoid and tanh")
-# How far ARM's numbers may be from x86's, relative to a tensor's norm: sums in another order, not another sum.
-OPERATION_LIMIT, WEIGHTS_LIMIT = 1e-5, 1e-3
+# How far ARM's numbers may be from x86's, relative to their norm: sums in another order, not another sum. Of a model all
+# weights count together: biases that begin as zeros are a few small gradients. OpenBLAS's own kernels for Haswell and
+# Nehalem give resnet20 6e-5 on one machine, and 1e-6 of losses.
+OPERATION_LIMIT, WEIGHTS_LIMIT, LOSS_LIMIT = 1e-5, 1e-3, 1e-5
 
 
 def call(words, build, name, isa=None, openblas=None):
@@ -85,19 +87,19 @@ def same_bits(a, b):
 
 
 def compare_training(what, ours, theirs):
-    """Prints a row for each model; returns the greatest distance of a weight tensor, 0 where all bytes are equal."""
-    greatest = 0.0
+    """Prints a row for each model; returns whether all is equal, and whether all is within the limits."""
+    equal_all, near_all = True, True
     for model in MODELS:
         (loss_a, norm_a, weights_a), (loss_b, norm_b, weights_b) = ours(model), theirs(model)
         equal = sum(same_bits(weights_a[name], weights_b[name]) for name in weights_a)
-        distance = max(apart(weights_a[name], weights_b[name]) for name in weights_a)
+        losses, weights = apart(loss_a, loss_b), apart(*([x for name in weights_a for x in w[name]] for w in (weights_a, weights_b)))
         steps = sum(x == y for x, y in zip(loss_a, loss_b))
-        print(f"{what:28} {model:9} losses equal {steps} of {STEPS}, apart by {apart(loss_a, loss_b):.1e}; gradient norms "
-              f"{apart(norm_a, norm_b):.1e}; weights: {equal} of {len(weights_a)} tensors equal, the others apart by "
-              f"{distance:.1e} at most", flush=True)
-        if steps < STEPS or equal < len(weights_a) or norm_a != norm_b:
-            greatest = max(greatest, distance, 1e-12)
-    return greatest
+        print(f"{what:28} {model:9} losses equal {steps} of {STEPS}, apart by {losses:.1e}; gradient norms "
+              f"{apart(norm_a, norm_b):.1e}; weights: {equal} of {len(weights_a)} tensors equal, together apart by {weights:.1e}",
+              flush=True)
+        equal_all = equal_all and steps == STEPS and equal == len(weights_a) and norm_a == norm_b
+        near_all = near_all and losses <= LOSS_LIMIT and weights <= WEIGHTS_LIMIT
+    return equal_all, near_all
 
 
 def bits_of(build, **instructions):
@@ -130,24 +132,24 @@ def main():
     there = {"folder": flags.there, "run": flags.run}
     isa, openblas = SAME_AS[flags.processor]
     if flags.processor != "arm":
-        distance = compare_training(f"{flags.processor} and {isa} here",
-                                    lambda model: train(model, there),
+        equal, _ = compare_training(f"{flags.processor} and {isa} here", lambda model: train(model, there),
                                     lambda model: train(model, here, isa=isa, openblas=openblas))
-        sys.exit(f"{flags.processor}: not the bytes of {isa}" if distance else 0)
+        sys.exit(0 if equal else f"{flags.processor}: not the bytes of {isa}")
     portable = compare_operations("portable, here and there", bits_of(there, isa="portable"),
                                   bits_of(here, isa="portable", openblas=openblas))
     wide = compare_operations(f"NEON and {isa}", bits_of(there), bits_of(here, isa=isa, openblas=openblas))
     if own := [name for name in portable if not name.startswith(FOREIGN)]:
         sys.exit(f"arm: portable code gives other bits than here: {', '.join(own)}")
     lanes = ("--layout", "lanes")  # LeNet's own, but not resnet20's
-    unlike = compare_training("portable, here and there", lambda model: train(model, there, *lanes, isa="portable"),
-                              lambda model: train(model, here, *lanes, isa="portable", openblas=openblas))
-    if unlike:
+    equal, _ = compare_training("portable, here and there", lambda model: train(model, there, *lanes, isa="portable"),
+                                lambda model: train(model, here, *lanes, isa="portable", openblas=openblas))
+    if not equal:
         sys.exit("arm: portable code trains to other bytes than here")
-    far = compare_training(f"NEON and {isa}", lambda model: train(model, there),
-                           lambda model: train(model, here, isa=isa, openblas=openblas))
-    if max([*portable.values(), *wide.values()]) > OPERATION_LIMIT or far > WEIGHTS_LIMIT:
-        sys.exit(f"arm: that is more than rounding (limits: {OPERATION_LIMIT:.0e} of an operation, {WEIGHTS_LIMIT:.0e} of weights)")
+    _, near = compare_training(f"NEON and {isa}", lambda model: train(model, there),
+                               lambda model: train(model, here, isa=isa, openblas=openblas))
+    if max([*portable.values(), *wide.values()]) > OPERATION_LIMIT or not near:
+        sys.exit(f"arm: that is more than rounding (limits: {OPERATION_LIMIT:.0e} of an operation, {LOSS_LIMIT:.0e} of losses, "
+                 f"{WEIGHTS_LIMIT:.0e} of weights)")
 
 
 if __name__ == "__main__":
