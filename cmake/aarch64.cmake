@@ -17,9 +17,8 @@ set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
 
 # mpicxx is this machine's, and names this machine's folders.
 set(MPI_SKIP_COMPILER_WRAPPER ON)
-set(MPI_CXX_LIB_NAMES mpi)
-set(MPI_mpi_LIBRARY ${RINGLET_ARM_SYSROOT}/usr/lib/aarch64-linux-gnu/openmpi/lib/libmpi.so)
-set(MPI_CXX_HEADER_DIR ${RINGLET_ARM_SYSROOT}/usr/lib/aarch64-linux-gnu/openmpi/include)
+set(ENV{PKG_CONFIG_LIBDIR} ${RINGLET_ARM_SYSROOT}/usr/lib/aarch64-linux-gnu/pkgconfig)
+set(ENV{PKG_CONFIG_SYSROOT_DIR} ${RINGLET_ARM_SYSROOT})
 
 # Libraries that libraries need lie in folders of their own, too.
 set(CMAKE_EXE_LINKER_FLAGS_INIT "-Wl,-rpath-link,${RINGLET_ARM_SYSROOT}/usr/lib/aarch64-linux-gnu")

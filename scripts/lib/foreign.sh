@@ -119,9 +119,10 @@ link_within() {
   find "$1" -type l -lname '/*' -print0 | while IFS= read -r -d '' link; do
     ln -sfnr "$1$(readlink "$link")" "$link"
   done
-  for name in libopenblas.so.0 libblas.so.3 liblapack.so.3; do
-    [[ -e $lib/$name || ! -e $lib/openblas-pthread/$name ]] || ln -s "openblas-pthread/$name" "$lib/$name"
+  for name in openblas-pthread/lib{openblas.so.0,blas.so.3,lapack.so.3} openmpi/lib/lib{mpi,mpi_cxx}.so; do
+    [[ -e $lib/${name##*/} || ! -e $lib/$name ]] || ln -s "$name" "$lib/"
   done
+  [[ ! -e $lib/pkgconfig/ompi-cxx.pc ]] || ln -sf ompi-cxx.pc "$lib/pkgconfig/mpi-cxx.pc"
 }
 
 # as_arm COMMAND...: in a namespace where the kernel starts programs of aarch64, whoever starts them, by qemu: a user's own,
