@@ -14,7 +14,7 @@ refuses() {
 }
 
 use_one_file() {
-  local data=(--data synthetic --synthetic-train 2000 --synthetic-test 500 --max-steps 30 --exact --force)
+  local data=(--data synthetic --synthetic-train 2000 --synthetic-test 500 --max-steps "$STEPS" --exact --force)
   one_file --version &&
     one_file train "${data[@]}" --replicas 2 --out threads &&
     one_file train "${data[@]}" --processes 2 --out processes &&
