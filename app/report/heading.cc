@@ -105,7 +105,7 @@ std::string lede_of(const RunFolder& run, const RunResult& result) {
 }
 
 Html percent_or_dash(double share, int digits) {
-  return or_dash(share, markup("{:.{}f} %", 100 * share, digits));
+  return or_dash(share, markup("{} %", fmt::format("{:.{}f}", 100 * share, digits)));
 }
 
 Html table_of(const std::vector<RunFolder>& runs) {

@@ -134,6 +134,8 @@ struct fmt::formatter<ringlet::app::report::detail::Number> : fmt::formatter<dou
     const auto begin = context.begin();
     const auto end = fmt::formatter<double>::parse(context);
     spec_ = {begin, static_cast<std::size_t>(end - begin)};
+    // A width or precision that is an argument is unknown here. The compiler says so.
+    if (spec_.find('{') != spec_.npos) throw fmt::format_error("name width and precision");
     return end;
   }
   auto format(ringlet::app::report::detail::Number number, fmt::format_context& context) const {
