@@ -25,7 +25,7 @@ constexpr int kInCaches = 18;     // up to 256 KiB a call finds what the call be
 constexpr double kFarBehind = 2;  // times the best: not tried at larger sizes
 constexpr double kBehind = 1.6;   // the same: not tried at the sizes between
 constexpr double kNoRounds = 4;   // the same in the untimed calls: not worth its rounds
-// So little is no reason to change; where ranks share processors, whose turn it is tells more.
+// So little says nothing; where ranks share processors, whose turn it is tells more.
 constexpr double kEqual = 1.06, kEqualInTurns = 1.15;
 
 /// How often a strategy is called in a row, and how often its turn comes. Another strategy leaves
@@ -299,23 +299,13 @@ class Probe {
     return predicted_seconds(candidate.strategy, transport_, static_cast<double>(bytes_of(power)));
   }
 
-  /// Of those that are next to the best the one with the least stated costs, which hold for
-  /// processors near and far: a host may move a virtual machine's between the probe and the sums.
-  /// Where nothing is known, all are next to the best.
   const Candidate* choose(int power) const {
-    double best = INFINITY;
+    std::vector<double> measured, by_costs;
     for (const Candidate& candidate : candidates_) {
-      best = std::min(best, seconds_at(candidate, power));
+      measured.push_back(seconds_at(candidate, power));
+      by_costs.push_back(stated(candidate, power));
     }
-    const auto is_equal = [&](const Candidate& candidate) {
-      return seconds_at(candidate, power) <= (in_turns_ ? kEqualInTurns : kEqual) * best;
-    };
-    const Candidate* least = nullptr;
-    for (const Candidate& candidate : candidates_) {
-      if (!is_equal(candidate)) continue;
-      if (least == nullptr || stated(candidate, power) < stated(*least, power)) least = &candidate;
-    }
-    return least;
+    return &candidates_[choose_of(measured, by_costs, in_turns_ ? kEqualInTurns : kEqual)];
   }
 
   ProbeResult result() const {
@@ -333,7 +323,7 @@ class Probe {
       const bool is_between = power <= most_power_ && !is_measured(power) && has_above(power);
       if (is_between) continue;  // the size below goes on
       const Candidate* next = choose(power);
-      if (next == taken || next == nullptr) continue;
+      if (next == taken) continue;
       result.table.push_back(
           {transport_.size(), taken == nullptr ? 0 : bytes_of(power), next->strategy.name});
       taken = next;
@@ -353,6 +343,17 @@ class Probe {
 };
 
 }  // namespace
+
+std::size_t choose_of(std::span<const double> measured, std::span<const double> stated,
+                      double equal) {
+  const double best = std::ranges::min(measured);
+  std::size_t least = measured.size();
+  for (std::size_t i = 0; i < measured.size(); ++i) {
+    const bool is_equal = measured[i] <= equal * best;
+    if (is_equal && (least == measured.size() || stated[i] < stated[least])) least = i;
+  }
+  return least;
+}
 
 ProbeResult probe(Transport& transport, const Strategies& strategies, Stream& stream,
                   const View& memory, const ProbeOptions& options) {

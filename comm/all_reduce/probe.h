@@ -12,7 +12,9 @@
 // costs, which is rarely far behind where processors come to lie otherwise.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -38,6 +40,13 @@ struct ProbeResult {
   double seconds = 0;             ///< that rank 0 took
   bool disturbed = false;         ///< other work kept ranks on one processor that had one each
 };
+
+/// Which of several strategies a probe takes, by the seconds that it measured and those that are
+/// stated: of those within `equal` times the fastest the one with the least stated. That holds for
+/// processors near and far: a host may move a virtual machine's between the probe and the sums.
+/// Infinite: not known; where nothing is, all are equal. There is one at least.
+std::size_t choose_of(std::span<const double> measured, std::span<const double> stated,
+                      double equal);
 
 /// Collective over the transport's ranks, on the thread that runs `stream`, which runs in place.
 /// The same on every rank. `memory`: this rank's, f32 [>= options.largest / 4], of the transport's

@@ -5,11 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <limits>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "base/stopwatch.h"
 #include "comm/communicator.h"
 #include "tests/comm/processes.h"
 #include "tests/comm/ranks.h"
@@ -28,32 +28,6 @@ class Idle final : public AllReduce {
   const char* name() const override { return kName; }
   void run(Stream&, View data, ReduceOp) override {
     if (data.bytes() < kFrom) std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  std::optional<std::int64_t> elements_sent(std::int64_t) const override { return 0; }
-};
-
-/// Both take the same time for kEqualFrom bytes and more, the second one ten milliseconds for less.
-/// By what they state the first is the worst, the second the best.
-constexpr std::int64_t kEqualFrom = 16 << 20;
-
-template <bool kStatesLittle>
-class Equal final : public AllReduce {
- public:
-  static constexpr const char* kName = kStatesLittle ? "states-little" : "states-much";
-  static constexpr Needs kNeeds = Needs::nothing;
-  static PathCost path_cost(int, double bytes) {
-    return kStatesLittle ? PathCost{} : PathCost{1e9, bytes, 0};
-  }
-  using AllReduce::AllReduce;
-  const char* name() const override { return kName; }
-  void run(Stream&, View data, ReduceOp) override {
-    constexpr double kSeconds = 3e-4;  // a third of what the quickest real sum of kEqualFrom takes
-    if (data.bytes() >= kEqualFrom) {
-      for (const Stopwatch watch; watch.seconds() < kSeconds;) {
-      }
-    } else if (kStatesLittle) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
   }
   std::optional<std::int64_t> elements_sent(std::int64_t) const override { return 0; }
 };
@@ -104,20 +78,17 @@ TEST(Probe, SeesFromWhichSizeOnAnotherIsFaster) {
   EXPECT_EQ(format_table(table), format_table(results.back().table));
 }
 
-// What is ahead by luck, or since it was ahead at a smaller size, may be behind where processors
-// come to lie otherwise.
 TEST(Probe, TakesOfEqualsTheOneThatStatesLess) {
-  const auto taken = [] {
-    const auto results =
-        probe_on(2, with(std::type_identity<Equal<false>>(), std::type_identity<Equal<true>>()),
-                 {.seconds = 2, .largest = kEqualFrom});
-    const StrategyTable& table = results.front().table;
-    EXPECT_NE(look_up(table, 2, kEqualFrom / 4), "states-little") << format_table(table);
-    return std::string(look_up(table, 2, kEqualFrom));
+  constexpr double kUnknown = std::numeric_limits<double>::infinity();
+  const auto chosen = [](const std::vector<double>& measured) {
+    const std::vector<double> stated = {3, 1, 2};
+    return choose_of(measured, stated, 1.06);
   };
-  std::string last;  // they are equal where no other work falls on one of them
-  for (int attempt = 0; attempt < 10 && last != "states-little"; ++attempt) last = taken();
-  EXPECT_EQ(last, "states-little");
+  EXPECT_EQ(chosen({1.00, 1.05, 1.02}), 1U);
+  EXPECT_EQ(chosen({1.00, 1.07, 1.05}), 2U) << "what states least is behind";
+  EXPECT_EQ(chosen({1.00, 1.07, 1.08}), 0U);
+  EXPECT_EQ(chosen({1.00, kUnknown, 1.05}), 2U);
+  EXPECT_EQ(chosen({kUnknown, kUnknown, kUnknown}), 1U);
 }
 
 TEST(Probe, ComesToOneTableOnAllRanks) {
