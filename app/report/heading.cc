@@ -12,7 +12,6 @@ namespace ringlet::app::report {
 
 namespace {
 
-using train::EpochMetrics;
 using train::with_commas;
 
 /// The number's HTML; a dash alone where there is no number.
@@ -155,7 +154,7 @@ std::string title_of(const std::vector<RunFolder>& runs) {
 }
 
 std::string answer_of(const std::vector<RunFolder>& runs) {
-  const std::string title = title_of(runs);
+  std::string title = title_of(runs);
   const RunFolder &first = runs.front(), &best = runs[best_run(runs)];
   if (runs.size() == 1) return title + ": " + outcome_of(first);
   const bool same_data = std::all_of(runs.begin(), runs.end(), [&](const RunFolder& run) {

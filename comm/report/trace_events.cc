@@ -62,7 +62,7 @@ std::string to_json_text(const std::string& text) {
 
 void TraceEvents::begin_event() {
   constexpr std::string_view kBetween = ",\n";
-  if (text_.size() > 0) text_ += kBetween;
+  if (!text_.empty()) text_ += kBetween;
 }
 
 void TraceEvents::add_names(int rank, int tid, std::string_view stream) {
