@@ -34,6 +34,11 @@ struct Flat {
 };
 Flat flat(const View& data) { return {data.address(), data.storage(), data.dtype()}; }
 
+/// What the next exchanges are about. Traces alone ask for it.
+void note_subject(Transport& transport, const Stream& stream, const View& data) {
+  if (stream.tracer() != nullptr) transport.set_subject(data);
+}
+
 void require_reducible(const char* operation, const View& data) {
   require(!data.absent() || data.storage() == 0, operation, "there is no tensor to reduce");
   require(data.dtype() != DType::u8, operation,
@@ -142,7 +147,7 @@ void Communicator::all_reduce(Stream& stream, View data, std::string_view name, 
   stream.run([this, &stream, to = flat(data), name, op] {
     collective(stream, {CollectiveKind::all_reduce, to.bytes(), name, to.dtype, op}, [&] {
       const View view = to.view();
-      if (stream.tracer() != nullptr) transport_.set_subject(view);  // traces alone ask for it
+      note_subject(transport_, stream, view);
       all_reduce_->run(stream, view, op);
     });
   });
@@ -158,7 +163,7 @@ void Communicator::all_reduce_narrow_between(Stream& stream, View data, View wir
     const View sums(to, {count}, DType::f32);
     const auto sum = ReduceOp::sum;
     collective(stream, {CollectiveKind::all_reduce, sums.bytes(), name, sums.dtype(), sum}, [&] {
-      if (stream.tracer() != nullptr) transport_.set_subject(sums);  // traces alone ask for it
+      note_subject(transport_, stream, sums);
       between_->run_narrow(stream, sums, View(through, {count}, dtype));
     });
   });
@@ -169,7 +174,7 @@ void Communicator::reduce(Stream& stream, int root, View data, std::string_view 
   stream.run([this, &stream, to = flat(data), name, root, op] {
     collective(stream, {CollectiveKind::reduce, to.bytes(), name, to.dtype, op}, [&] {
       const View view = to.view();
-      if (stream.tracer() != nullptr) transport_.set_subject(view);  // traces alone ask for it
+      note_subject(transport_, stream, view);
       comm::reduce(transport_, stream, root, view, op);
     });
   });
@@ -180,7 +185,7 @@ void Communicator::reduce_scatter(Stream& stream, View data, std::string_view na
   stream.run([this, &stream, to = flat(data), name, op] {
     collective(stream, {CollectiveKind::reduce_scatter, to.bytes(), name, to.dtype, op}, [&] {
       const View view = to.view();
-      if (stream.tracer() != nullptr) transport_.set_subject(view);  // traces alone ask for it
+      note_subject(transport_, stream, view);
       comm::reduce_scatter(transport_, stream, view, op);
     });
   });
