@@ -68,7 +68,7 @@ TEST(StagesMemory, OfLeNetIsAsPlanned) {
 }
 
 TEST(StagesMemory, OfResNetsIsAsPlanned) {
-  expect_as_planned({"resnet20", 64, 2, 4});
+  expect_as_planned({"resnet20", 64, 2, 4}, {PipelineSchedule::one_f_one_b});
   expect_as_planned({"resnet20", 64, 3, 4, 100, 1, "adamw"}, {PipelineSchedule::gpipe});
   expect_as_planned({"resnet18-cifar", 32, 2, 2, 20}, {PipelineSchedule::one_f_one_b});
 }
