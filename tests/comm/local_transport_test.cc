@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <cstring>
@@ -108,8 +109,12 @@ TEST(LocalTransport, SendsWhatWasThereBeforeWhenItAddsInPlace) {
 // Short messages and long ones on their way to a rank that comes late, from memory that changes as
 // soon as the sender has it back.
 TEST(LocalTransport, KeepsTheOrderOfCopiesAndOthers) {
-  constexpr int kMessages = 40;
-  const auto length_of = [](int message) { return message % 3 == 2 ? 5000U : 1U + message * 12U; };
+  constexpr int kMessages = 48;
+  // Those in their slots, copies, and those that wait at the sender; each beside each other kind.
+  constexpr std::array kLengths{1U, 5U, 5000U, 4U, 2U, 512U, 513U, 3U, 5000U, 300U, 0U, 100U};
+  const auto length_of = [kLengths](int message) {
+    return kLengths[static_cast<std::size_t>(message) % kLengths.size()];
+  };
   LocalGroup group(2);
   run_ranks(2, [&](int rank) {
     const auto device = in_place_device();

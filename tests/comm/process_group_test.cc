@@ -5,6 +5,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <ctime>
@@ -200,6 +201,29 @@ TEST_P(SplitTest, AFailureAtAnyExchangeStopsEverybodyWithTheRootCause) {
       }
     }
   }
+}
+
+TEST_P(ProcessesTest, KeepTheOrderOfMessagesOfAnyLength) {
+  // Over shared memory: beside their number, in one piece, in many more pieces than there is room for.
+  constexpr std::array kLengths{1U, 5U, 100000U, 4U, 2U, 512U, 513U, 3U, 0U, 20000U, 100U};
+  Processes world({2, 1, GetParam()});
+  run_ranks(2, [&](int rank) {
+    const auto device = in_place_device();
+    Stream& stream = device->communication();
+    Transport& transport = world.transport(rank);
+    transport.set_timeout(20);
+    if (rank == 1) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    for (std::size_t message = 0; message < 5 * kLengths.size(); ++message) {
+      std::vector<float> data(kLengths[message % kLengths.size()], static_cast<float>(message));
+      if (rank == 0) {
+        transport.send(stream, 1, view_of(data));
+        std::fill(data.begin(), data.end(), -1.0F);
+        continue;
+      }
+      transport.receive(stream, 0, view_of(data), Combine::add);
+      ASSERT_EQ(data, std::vector<float>(data.size(), 2 * static_cast<float>(message))) << message;
+    }
+  });
 }
 
 TEST_P(ProcessesTest, NameBothSidesOfDifferentLengths) {

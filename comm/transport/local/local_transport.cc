@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <exception>
 #include <new>
 #include <thread>
@@ -48,6 +49,7 @@ class LocalTransport final : public Transport {
         channel_(*group.channels_[static_cast<std::size_t>(channel)]),
         waiting_(group, *this, channel_.doorbell(world.rank), group.spin_),
         outgoing_(static_cast<std::size_t>(group.replicas())),
+        received_(static_cast<std::size_t>(group.replicas())),
         peers_(group, channel_, *this) {}
 
   void set_machine(const World& world) { set_world(world); }
@@ -83,17 +85,19 @@ class LocalTransport final : public Transport {
 
   /// Whether one of the two is on a GPU, and the other on a processor.
   bool is_of_another_kind(int other) const;
-  bool is_copied(const Stream& stream, int to, const ConstView& out) const;
-  Outgoing& outgoing(int to) {
-    return outgoing_[static_cast<std::size_t>(to - group_.first_rank())];
+  Mailbox::Place place_of(const Stream& stream, int to, const ConstView& out) const;
+  std::size_t local_index(int other) const {
+    return static_cast<std::size_t>(other - group_.first_rank());
   }
+  Outgoing& outgoing(int to) { return outgoing_[local_index(to)]; }
   void wait_for_slot(int to);
   ConstView copy_for(int to, const ConstView& out);
   void take_from_host(Stream& stream, const Mailbox::Slot& box, const View& in, Combine combine);
   static void* scratch(Stream& stream, int half, std::int64_t bytes);
   ConstView staged(Stream& stream, const ConstView& out);
-  void post(Stream& stream, int to, const ConstView& out, bool is_copy);
+  void post(Stream& stream, int to, const ConstView& out, Mailbox::Place place);
   void receive_posted(Stream& stream, int from, const View& in, Combine combine);
+  static DeviceId device_of(const Mailbox::Slot& box);
   void launch_taking(Stream& stream, const Mailbox::Slot& box, const View& in, Combine combine);
   void await_taking(Stream& stream, int to);
   void take_back(int to) noexcept;
@@ -104,7 +108,8 @@ class LocalTransport final : public Transport {
   LocalChannel& channel_;
   FlightRecorder recorder_;
   RankWait<LocalGroup> waiting_;
-  std::vector<Outgoing> outgoing_;  // by local index
+  std::vector<Outgoing> outgoing_;       // by local index
+  std::vector<std::uint64_t> received_;  // messages, by local index
   LocalPeerAccess peers_;
   std::vector<std::byte> on_host_;  // what a processor's rank reads of a GPU's
 };
@@ -125,16 +130,21 @@ void LocalTransport::do_exchange(Stream& stream, int to, ConstView out, int from
     return;
   }
   wait_for_slot(to);
-  const bool copied = is_copied(stream, to, out);
-  const bool in_place = from != kNobody && in.data() == out.data();
+  const Mailbox::Place place = place_of(stream, to, out);
+  const bool waits = place == Mailbox::Place::sender;
+  const bool in_place = waits && from != kNobody && in.data() == out.data();
   try {
-    post(stream, to, copied ? copy_for(to, out) : in_place ? staged(stream, out) : out, copied);
+    post(stream, to,
+         place == Mailbox::Place::copy ? copy_for(to, out)
+         : in_place                    ? staged(stream, out)
+                                       : out,
+         place);
     if (from != kNobody) {
       recorder_.set_waiting(Waiting::to_receive);
       receive_posted(stream, from, in, combine);
       recorder_.set_waiting(Waiting::to_send);
     }
-    if (!copied) await_taking(stream, to);
+    if (waits) await_taking(stream, to);
   } catch (...) {  // a receiver counts on it that nothing is taken back before
     group_.abort(rank(), message_of_current_exception());
     take_back(to);
@@ -142,9 +152,12 @@ void LocalTransport::do_exchange(Stream& stream, int to, ConstView out, int from
   }
 }
 
-bool LocalTransport::is_copied(const Stream& stream, int to, const ConstView& out) const {
-  return out.bytes() <= Mailbox::kLongestCopy && stream.in_order_with_host() &&
-         !is_of_another_kind(to);
+Mailbox::Place LocalTransport::place_of(const Stream& stream, int to, const ConstView& out) const {
+  if (out.bytes() > Mailbox::kLongestCopy || !stream.in_order_with_host() ||
+      is_of_another_kind(to)) {
+    return Mailbox::Place::sender;
+  }
+  return out.bytes() > Mailbox::kLongestInside ? Mailbox::Place::copy : Mailbox::Place::inside;
 }
 
 /// The next message's slot may still hold a copy that nobody has read.
@@ -201,22 +214,28 @@ ConstView LocalTransport::staged(Stream& stream, const ConstView& out) {
   return copy;
 }
 
-void LocalTransport::post(Stream& stream, int to, const ConstView& out, bool is_copy) {
+void LocalTransport::post(Stream& stream, int to, const ConstView& out, Mailbox::Place place) {
   const std::uint64_t number = outgoing(to).posted + 1;
   Mailbox::Slot& box = channel_.mailbox(rank(), to).slot(number);
-  box.state.store(Mailbox::posted, std::memory_order_relaxed);
-  box.is_copy = is_copy;
-  box.data = out.data();
   box.bytes = out.bytes();
   box.tag = recorder_.outgoing();
-  box.device = stream.device().id();
+  box.place = place;
   box.in_order_with_host = stream.in_order_with_host() || is_of_another_kind(to);
-  if (!box.in_order_with_host) {
-    box.sent.record(stream);
-  } else if (!stream.in_order_with_host()) {
-    on_host_.resize(static_cast<std::size_t>(out.bytes()));
-    copy_to_host(stream, out, on_host_.data());
-    box.data = on_host_.data();
+  box.state.store(Mailbox::posted, std::memory_order_relaxed);
+  if (place == Mailbox::Place::inside) {
+    box.inside = {};
+    if (out.bytes() > 0) {
+      std::memcpy(box.inside.bytes.data(), out.data(), static_cast<std::size_t>(out.bytes()));
+    }
+  } else {
+    box.address = {out.data(), stream.device().id()};
+    if (!box.in_order_with_host) {
+      box.sent.record(stream);
+    } else if (!stream.in_order_with_host()) {
+      on_host_.resize(static_cast<std::size_t>(out.bytes()));
+      copy_to_host(stream, out, on_host_.data());
+      box.address.data = on_host_.data();
+    }
   }
   outgoing(to).posted = number;
   box.number.store(number);
@@ -225,25 +244,34 @@ void LocalTransport::post(Stream& stream, int to, const ConstView& out, bool is_
 
 void LocalTransport::receive_posted(Stream& stream, int from, const View& in, Combine combine) {
   Mailbox& mailbox = channel_.mailbox(from, rank());
-  const std::uint64_t number = mailbox.taken.load(std::memory_order_relaxed) + 1;
+  std::uint64_t& received = received_[local_index(from)];
+  const std::uint64_t number = received + 1;
   Mailbox::Slot& box = mailbox.slot(number);
   waiting_.wait(from, [&box, number] { return box.number.load() == number; });
   auto expected = Mailbox::posted;
-  if (!box.is_copy && !box.state.compare_exchange_strong(expected, Mailbox::reading)) {
+  if (box.place == Mailbox::Place::sender &&
+      !box.state.compare_exchange_strong(expected, Mailbox::reading)) {
     waiting_.throw_if_aborted();  // the sender took its message back, which it does only then
   }
+  received = number;
   const struct Taking {  // also when the message is refused: the sender may be waiting for it
     Mailbox& mailbox;
     std::uint64_t number;
+    bool is_told;
     Doorbell& sender;
     ~Taking() {
+      if (!is_told) return;
       mailbox.taken.store(number);
       sender.ring();
     }
-  } taking{mailbox, number, channel_.doorbell(from)};
+  } taking{mailbox, number, Mailbox::is_told(number, box.place), channel_.doorbell(from)};
   check_message(stream, from, box, in.bytes());
+  if (box.place == Mailbox::Place::inside) {
+    take(stream, box.inside.bytes.data(), in, combine);
+    return;
+  }
   if (stream.in_order_with_host()) {
-    take(stream, box.data, in, combine);
+    take(stream, box.address.data, in, combine);
     return;
   }
   if (box.in_order_with_host) return take_from_host(stream, box, in, combine);
@@ -252,21 +280,26 @@ void LocalTransport::receive_posted(Stream& stream, int from, const View& in, Co
   box.taken.record(stream);
 }
 
+/// Whose memory the sender's is.
+DeviceId LocalTransport::device_of(const Mailbox::Slot& box) {
+  return box.place == Mailbox::Place::inside ? DeviceId{} : box.address.device;
+}
+
 /// take() on the receiver's stream.
 void LocalTransport::launch_taking(Stream& stream, const Mailbox::Slot& box, const View& in,
                                    Combine combine) {
   if (in.bytes() == 0) return;
   const MemoryOperations& operations = *group_.operations_;
-  const ConstView arriving(box.data, in.shape(), in.dtype());
-  const bool in_reach = stream.device().reads_memory_of(box.device);
+  const ConstView arriving(box.address.data, in.shape(), in.dtype());
+  const bool in_reach = stream.device().reads_memory_of(box.address.device);
   if (combine == Combine::copy) {
     if (in_reach) return operations.copy(stream, arriving, in);
-    return operations.copy_from(stream, box.device, arriving, in);
+    return operations.copy_from(stream, box.address.device, arriving, in);
   }
   const ReduceOp op = operation_of(combine);
   if (in_reach) return operations.reduce_into(stream, op, arriving, in);
   const View near(scratch(stream, 1, in.bytes()), in.shape(), in.dtype());
-  operations.copy_from(stream, box.device, arriving, near);
+  operations.copy_from(stream, box.address.device, arriving, near);
   operations.reduce_into(stream, op, near, in);
 }
 
@@ -274,9 +307,9 @@ void LocalTransport::launch_taking(Stream& stream, const Mailbox::Slot& box, con
 void LocalTransport::take_from_host(Stream& stream, const Mailbox::Slot& box, const View& in,
                                     Combine combine) {
   if (in.bytes() == 0) return;
-  if (combine == Combine::copy) return copy_from_host(stream, box.data, in);
+  if (combine == Combine::copy) return copy_from_host(stream, box.address.data, in);
   const View near(scratch(stream, 1, in.bytes()), in.shape(), in.dtype());
-  copy_from_host(stream, box.data, near);
+  copy_from_host(stream, box.address.data, near);
   group_.operations_->reduce_into(stream, operation_of(combine), near, in);
 }
 
@@ -286,7 +319,9 @@ void LocalTransport::take_back(int to) noexcept {
   const std::uint64_t number = outgoing(to).posted;
   Mailbox::Slot& box = mailbox.slot(number);
   auto expected = Mailbox::posted;
-  if (box.is_copy || box.state.compare_exchange_strong(expected, Mailbox::taken_back)) return;
+  if (box.place != Mailbox::Place::sender ||
+      box.state.compare_exchange_strong(expected, Mailbox::taken_back))
+    return;
   while (mailbox.taken.load() < number) std::this_thread::yield();
   try {
     box.taken.synchronize();  // the peer's stream may still read what this rank is about to free
@@ -301,7 +336,7 @@ void LocalTransport::check_message(const Stream& stream, int from, const Mailbox
     waiting_.fail<MismatchError>(fmt::format(
         "rank {} sends from {}, but rank {} receives on {}; all replicas' devices must be of one "
         "kind",
-        from, box.device.to_string(), rank(), stream.device().id().to_string()));
+        from, device_of(box).to_string(), rank(), stream.device().id().to_string()));
   }
   const CollectiveTag expected = recorder_.incoming();
   if (box.bytes == bytes && box.tag == expected) return;

@@ -58,6 +58,7 @@ class ShmTransport final : public Transport {
         waiting_(group, *this, memory_.board(rank()).doorbell,
                  spin_time(world().machine_size, processors)),
         outgoing_(static_cast<std::size_t>(size())),
+        received_(static_cast<std::size_t>(size())),
         peers_(*shared_, *this, waiting_) {}
 
   void abort(const std::string& reason) noexcept override { group_.abort(rank(), reason); }
@@ -93,7 +94,8 @@ class ShmTransport final : public Transport {
   Transport& local_;
   int processors_;
   RankWait<JoinedGroup> waiting_;
-  std::vector<Outgoing> outgoing_;  // by rank
+  std::vector<Outgoing> outgoing_;       // by rank
+  std::vector<std::uint64_t> received_;  // pieces, by rank
   ShmPeerAccess peers_;
 };
 
@@ -104,8 +106,8 @@ void ShmTransport::do_exchange(Stream& stream, int to, ConstView out, int from, 
   Outgoing* const mine = to == kNobody ? nullptr : &outgoing_[static_cast<std::size_t>(to)];
   if (to != kNobody) sending = {memory_.channel(rank(), to), mine->sent + 1, out.bytes()};
   if (from != kNobody) {
-    ShmChannel& channel = memory_.channel(from, rank());
-    receiving = {channel, channel.taken.load(std::memory_order_relaxed) + 1, in.bytes()};
+    receiving = {memory_.channel(from, rank()), received_[static_cast<std::size_t>(from)] + 1,
+                 in.bytes()};
   }
   const bool in_place = to != kNobody && from != kNobody && in.data() == out.data();
 
@@ -138,9 +140,12 @@ void ShmTransport::do_exchange(Stream& stream, int to, ConstView out, int from, 
 void ShmTransport::send_piece(int to, const ConstView& out, Progress& sending) {
   const std::int64_t bytes = sending.next_bytes();
   ShmChannel::Slot& slot = sending.channel->slot(sending.next);
+  // The data first, where they lie elsewhere: the peer looks at the other line, which is then
+  // written at once.
+  copy_across(slot.place_of(sending.bytes),
+              static_cast<const std::byte*>(out.data()) + sending.done, bytes);
   slot.message_bytes = sending.bytes;
   slot.tag = recorder().outgoing();
-  copy_across(slot.data.data(), static_cast<const std::byte*>(out.data()) + sending.done, bytes);
   slot.piece.store(sending.next);
   outgoing_[static_cast<std::size_t>(to)].sent = sending.next;
   memory_.board(to).doorbell.ring();
@@ -154,14 +159,18 @@ void ShmTransport::take_piece(Stream& stream, int from, const View& in, Combine 
   if (receiving.done == 0) check(from, slot, in.bytes());
   const std::int64_t bytes = receiving.next_bytes();
   const View into = piece_of(in, receiving.done, bytes);
+  const std::byte* const arriving = slot.place_of(receiving.bytes);
   if (bytes > 0 && combine == Combine::copy) {
-    std::memcpy(into.data(), slot.data.data(), static_cast<std::size_t>(bytes));
+    std::memcpy(into.data(), arriving, static_cast<std::size_t>(bytes));
   } else if (bytes > 0) {
-    reduce_into(stream, operation_of(combine),
-                ConstView(slot.data.data(), into.shape(), into.dtype()), into);
+    reduce_into(stream, operation_of(combine), ConstView(arriving, into.shape(), into.dtype()),
+                into);
   }
-  channel.taken.store(receiving.next);
-  memory_.board(from).doorbell.ring();
+  received_[static_cast<std::size_t>(from)] = receiving.next;
+  if (ShmChannel::is_told(receiving.next, receiving.bytes)) {
+    channel.taken.store(receiving.next);
+    memory_.board(from).doorbell.ring();
+  }
   receiving.advance(bytes);
 }
 
