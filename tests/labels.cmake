@@ -23,7 +23,9 @@ labelled(slow "resnet18_cifar|Oracle.*iresnet18|EveryModel.*resnet[1-9]|smooth_s
 labelled(slow "MeshOverMpi")
 # All strategies on many machines, by the same code as Play's other tests.
 labelled(slow "Play[.]HasTwoLevelPicked")
-labelled(slow "EpochEnd[.]IsToldOnceWhereverTheRunIsKilled")
+labelled(slow "(EpochEnd|Verifying)[.]IsToldOnceWhereverTheRunIsKilled")
+# Smaller models, fewer classes have the same code.
+labelled(slow "StagesMemory[.]OfResNets|StagesTest.*/i?resnet18_(nchw|lanes_bf16)|Margin[.]SamplesBitForBitIn")
 
 # Twenty processes at once, of which half wait. Those that are killed there have the same code.
 labelled(slow "DyingStage")

@@ -54,15 +54,15 @@ class Program {
   Program& operator=(const Program&) = delete;
 
   /// Reads until the output so far holds `text`; false when the program ended or the time passed.
-  bool wait_for(const std::string& text, double seconds = 30);
+  bool wait_for(const std::string& text, double seconds = 60);
   /// The same until `done` holds of the output.
-  bool wait_until(const std::function<bool(const std::string& out)>& done, double seconds = 30);
+  bool wait_until(const std::function<bool(const std::string& out)>& done, double seconds = 60);
   void send(int signal) const;
   /// Gives the terminal another width.
   void resize(int columns) const;
   pid_t pid() const { return pid_; }
   /// Reads until the end. A program that is not done by then is killed and marked.
-  Outcome wait(double seconds = 30);
+  Outcome wait(double seconds = 60);
 
  private:
   void read_some(int timeout_ms);

@@ -230,13 +230,16 @@ TEST_P(Grid, FilterGradient) {
       const auto expected =
           reference::conv2d_backward_filter(c.spec, x_shape, c.w, to_double(x), to_double(dy));
       const View x_there = put(x_shape, x), dy_there = put(y_shape, dy);
-      for (const float beta : kBetas) {
+      // How sums end and where filters lie has nothing to do with how many images there are.
+      const std::vector<float> betas = n > 1 ? std::vector{0.5F} : kBetas;
+      for (const float beta : betas) {
         const auto old = old_gradient(c.w.count(), beta);
         const View dw = put(c.w, old);
         grid::conv2d_backward_filter(grid_, c.spec, x_there, dy_there, beta, dw);
         EXPECT_LE(error_of(dw, blended(beta, old, expected)),
                   sum_tolerance(c.tolerance, y_shape.count() / y_shape[1]));
       }
+      if (n > 1) continue;
       // Filters as a program may have them beside images in nhwc: the same sums.
       const View own = blank(c.w), row_major = in_nchw(blank(c.w));
       grid::conv2d_backward_filter(grid_, c.spec, x_there, dy_there, 0, own);
@@ -249,7 +252,7 @@ TEST_P(Grid, FilterGradient) {
 // As many pixels as are cut into several shares, few and many; whatever the order of threads.
 TEST_P(Grid, FilterGradientHasTheSameBitsInEveryRun) {
   const Conv2dSpec spec{.padding = {1, 1}};
-  for (const auto& [channels, n] : {std::pair{3, 9}, {3, 70}, {17, 70}}) {
+  for (const auto& [channels, n] : {std::pair{3, 9}, {3, 70}, {17, 20}}) {
     const Shape shape{n, channels, 23, 11}, filter{33, channels, 3, 3}, out{n, 33, 23, 11};
     SCOPED_TRACE(shape.to_string());
     const auto x = random_floats(shape.count(), 1), dy = random_floats(out.count(), 2);
