@@ -71,6 +71,9 @@ struct BatchSpec {
   std::int64_t memory = Arena::kUnlimited;  ///< see InputSpec
   /// The pass does not end in the loss, but in what the next stage takes: its gradient is like it.
   bool hands_on = false;
+  /// A short last batch must fit as well. Not where the bytes are only told: it takes a dry run for
+  /// each number of samples.
+  bool may_be_shorter = true;
   std::int64_t samples() const { return tensors.empty() ? 0 : tensors.front().shape[0]; }
 };
 

@@ -140,6 +140,7 @@ void lay_out(const std::vector<const Parameter*>& order, const Tape& tape, bool 
 /// worse than a larger one where a model branches, and a short last batch must fit as well.
 template <class Run>
 void for_smaller_batches(const BatchSpec& batch, const Run& run) {
+  if (!batch.may_be_shorter) return;
   for (std::int64_t n = 1; n < batch.samples(); ++n) {
     try {
       run(n);

@@ -50,7 +50,8 @@ ReplicaSpec spec_of(const CutModel& model, const nn::StageCut& cut) {
 
 /// Units [begin, end) as a stage of its own, with its plan. The last one has the loss, too.
 struct PlannedPart {
-  PlannedPart(CutModel& model, int begin, int end)
+  /// `runs`: batches will be run, and may be shorter than planned.
+  PlannedPart(CutModel& model, int begin, int end, bool runs)
       : cut(cut_of(model, begin, end)),
         spec(spec_of(model, cut)),
         task(task_of(spec)),
@@ -59,6 +60,7 @@ struct PlannedPart {
     registry = nn::register_model(*layer);
     if (registry.is_sharded()) registry.place(model.along);
     batch = batch_of(spec, spec.max_train_batch);
+    batch.may_be_shorter = runs;
     plan = nn::plan_training(registry, batch, pass_of(spec, *task, *layer, true), spec.fuse);
   }
 
@@ -74,9 +76,10 @@ struct PlannedPart {
 /// Of the stage's first pass, which also evaluates.
 std::int64_t evaluation_bytes(const CutModel& model, const PlannedPart& part) {
   const std::int64_t samples = model.spec.max_eval_batch;
-  const std::int64_t activations =
-      nn::plan_evaluation(part.registry, batch_of(part.spec, samples),
-                          pass_of(part.spec, *part.task, *part.layer, false), part.spec.fuse);
+  nn::BatchSpec batch = batch_of(part.spec, samples);
+  batch.may_be_shorter = part.batch.may_be_shorter;
+  const std::int64_t activations = nn::plan_evaluation(
+      part.registry, batch, pass_of(part.spec, *part.task, *part.layer, false), part.spec.fuse);
   std::int64_t beyond = std::max<std::int64_t>(0, activations - part.plan.activation_bytes);
   for (const int unit : {part.cut.begin, part.cut.end}) {
     beyond += std::max<std::int64_t>(0, bytes_into(model, unit, samples) - bytes_into(model, unit));
@@ -144,7 +147,7 @@ Tensor filled(Device& device, const Shape& shape, DType dtype, Layout layout) {
 class MeasuredPart {
  public:
   MeasuredPart(CutModel& model, Device& device, int begin, int end)
-      : planned_(model, begin, end),
+      : planned_(model, begin, end, true),
         device_(device),
         parameters_(device, planned_.registry, planned_.plan),
         optimizer_(optimizer_of(model.make_optimizer, device, parameters_, model.spec.recipe)),
@@ -349,7 +352,7 @@ CutModel make_cut_model(const ReplicaSpec& spec, const MakeOptimizer& make_optim
 }
 
 StageBytes plan_stage(CutModel& model, int begin, int end) {
-  const PlannedPart part(model, begin, end);
+  const PlannedPart part(model, begin, end, false);
   const int arenas = model.spec.gradient_arenas;
   const std::int64_t comes = bytes_into(model, begin) + bytes_into(model, end);
   return {.parameters = part.plan.parameter_count,
