@@ -39,7 +39,7 @@ TEST(LocalTransport, KnowsItsWorld) {
 
 TEST(LocalTransport, RefusesAbsurdNumbersOfRanksAtOnce) {
   try {
-    LocalGroup(5000);
+    const LocalGroup group(5000);
     FAIL() << "5000 ranks have mailboxes";
   } catch (const ContractError& error) {
     EXPECT_STREQ(error.what(),

@@ -204,7 +204,7 @@ TEST_P(SplitTest, AFailureAtAnyExchangeStopsEverybodyWithTheRootCause) {
 }
 
 TEST_P(ProcessesTest, KeepTheOrderOfMessagesOfAnyLength) {
-  // Over shared memory: beside their number, in one piece, in many more pieces than there is room for.
+  // Over shared memory: beside their number, in one piece, in more pieces than there is room for.
   constexpr std::array kLengths{1U, 5U, 100000U, 4U, 2U, 512U, 513U, 3U, 0U, 20000U, 100U};
   Processes world({2, 1, GetParam()});
   run_ranks(2, [&](int rank) {

@@ -1,4 +1,4 @@
-// Apart from the tests, which sanitizers' builds do not optimise: most of these loops' time would go into that.
+// Apart from the tests, which sanitizers' builds do not optimise: these loops would be slow there.
 #include "tests/reference/conv2d.h"
 
 #include <cstdint>

@@ -105,7 +105,7 @@ struct Mailbox {
     std::array<std::byte, kLongestInside> bytes;
   };
   /// One cache line is all that a receiver has to fetch beside the data.
-  struct alignas(64) Slot {
+  struct alignas(64) Slot {  // NOLINT(cppcoreguidelines-pro-type-member-init): one of two suffices
     std::atomic<std::uint64_t> number{0};  ///< of the message; the sender writes it last
     union {
       Address address{};

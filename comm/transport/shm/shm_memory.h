@@ -41,7 +41,7 @@ struct ShmBoard {
 
 /// Messages from one rank to another. A message is as many pieces as its bytes need, at least one;
 /// its first piece says what it is. Piece k (1, 2, 3, ...) lies in slot k % kSlots; the data of the
-/// shortest messages lie beside its number, so that the receiver fetches one cache line and not two.
+/// shortest messages lie beside its number, so that the receiver fetches one cache line.
 struct ShmChannel {
   static constexpr std::uint64_t kSlots = 4;
   static constexpr std::int64_t kSlotBytes = 64 << 10;
@@ -64,8 +64,9 @@ struct ShmChannel {
       return message <= kLongestInside ? inside.data() : data.data();
     }
   };
-  /// Pieces, as the receiver tells it: of short messages only of every second, since each time costs
-  /// it a cache line. So the sender finds a free slot at the latest when all four have been read.
+  /// Pieces, as the receiver tells it: of short messages only of every second, since each time
+  /// costs it a cache line. So the sender finds a free slot at the latest when all four have been
+  /// read.
   alignas(64) std::atomic<std::uint64_t> taken{0};
   std::array<Slot, kSlots> slots;
 
