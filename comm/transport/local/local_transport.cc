@@ -266,12 +266,9 @@ void LocalTransport::receive_posted(Stream& stream, int from, const View& in, Co
     }
   } taking{mailbox, number, Mailbox::is_told(number, box.place), channel_.doorbell(from)};
   check_message(stream, from, box, in.bytes());
-  if (box.place == Mailbox::Place::inside) {
-    take(stream, box.inside.bytes.data(), in, combine);
-    return;
-  }
   if (stream.in_order_with_host()) {
-    take(stream, box.address.data, in, combine);
+    const bool inside = box.place == Mailbox::Place::inside;
+    take(stream, inside ? box.inside.bytes.data() : box.address.data, in, combine);
     return;
   }
   if (box.in_order_with_host) return take_from_host(stream, box, in, combine);
@@ -319,9 +316,8 @@ void LocalTransport::take_back(int to) noexcept {
   const std::uint64_t number = outgoing(to).posted;
   Mailbox::Slot& box = mailbox.slot(number);
   auto expected = Mailbox::posted;
-  if (box.place != Mailbox::Place::sender ||
-      box.state.compare_exchange_strong(expected, Mailbox::taken_back))
-    return;
+  if (box.place != Mailbox::Place::sender) return;
+  if (box.state.compare_exchange_strong(expected, Mailbox::taken_back)) return;
   while (mailbox.taken.load() < number) std::this_thread::yield();
   try {
     box.taken.synchronize();  // the peer's stream may still read what this rank is about to free

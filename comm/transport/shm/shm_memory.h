@@ -60,9 +60,6 @@ struct ShmChannel {
     std::byte* place_of(std::int64_t message) {
       return message <= kLongestInside ? inside.data() : data.data();
     }
-    const std::byte* place_of(std::int64_t message) const {
-      return message <= kLongestInside ? inside.data() : data.data();
-    }
   };
   /// Pieces, as the receiver tells it: of short messages only of every second, since each time
   /// costs it a cache line. So the sender finds a free slot at the latest when all four have been

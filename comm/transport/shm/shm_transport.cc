@@ -155,7 +155,7 @@ void ShmTransport::send_piece(int to, const ConstView& out, Progress& sending) {
 void ShmTransport::take_piece(Stream& stream, int from, const View& in, Combine combine,
                               Progress& receiving) {
   ShmChannel& channel = *receiving.channel;
-  const ShmChannel::Slot& slot = channel.slot(receiving.next);
+  ShmChannel::Slot& slot = channel.slot(receiving.next);
   if (receiving.done == 0) check(from, slot, in.bytes());
   const std::int64_t bytes = receiving.next_bytes();
   const View into = piece_of(in, receiving.done, bytes);
