@@ -33,6 +33,19 @@ struct ReduceOptions {
 void reduce(Stream& stream, ReduceOp op, std::span<const ConstView> xs, std::span<const View> ys,
             const ReduceOptions& options = {});
 
+/// Arrays in the memory of the host, of `count` elements each.
+struct HostArrays {
+  std::span<const void* const> xs;
+  void* y;
+  DType dtype;
+  std::int64_t count;
+};
+
+/// reduce() of `arrays.xs` to `arrays.y` on a processor, where making views of them would take as
+/// long as reducing them.
+void reduce_arrays(Stream& stream, ReduceOp op, const HostArrays& arrays,
+                   const ReduceOptions& options = {});
+
 /// y = op(y, x), as reduce() of the two: short, for what arrives in a short message.
 void reduce_into(Stream& stream, ReduceOp op, const ConstView& x, const View& y);
 

@@ -40,6 +40,14 @@ bool is_alike_in_nhwc(const Shape& shape) {
   return shape.rank() == 4 && (shape[1] == 1 || shape[2] * shape[3] == 1);
 }
 
+std::int64_t storage_count_by_layout(const Shape& shape, Layout layout) {
+  const bool is_nhwc = layout == Layout::nhwc;
+  require(shape.rank() == 4 || (shape.rank() == 2 && !is_nhwc), "storage_count",
+          is_nhwc ? "the nhwc layout is for shapes [N, C, H, W]"
+                  : "the lanes layout is for shapes [N, F] and [N, C, H, W]");
+  return is_nhwc ? shape.count() : lane_blocks(shape[0]) * kLanes * shape.count_per_sample();
+}
+
 namespace {
 
 template <class V>

@@ -53,14 +53,11 @@ constexpr std::int64_t lane_blocks(std::int64_t samples) { return (samples + kLa
 /// Whether a tensor [N, C, H, W] lies in memory alike in nchw and nhwc: one channel, or one pixel.
 bool is_alike_in_nhwc(const Shape& shape);
 
+/// storage_count() in lanes and nhwc. Throws ContractError for a shape that the layout is not for.
+std::int64_t storage_count_by_layout(const Shape& shape, Layout layout);
 /// Elements that a tensor takes in memory: count(), but with N rounded up to 16 in lanes layout.
 inline std::int64_t storage_count(const Shape& shape, Layout layout) {
-  if (layout == Layout::nchw) return shape.count();
-  const bool is_nhwc = layout == Layout::nhwc;
-  require(shape.rank() == 4 || (shape.rank() == 2 && !is_nhwc), "storage_count",
-          is_nhwc ? "the nhwc layout is for shapes [N, C, H, W]"
-                  : "the lanes layout is for shapes [N, F] and [N, C, H, W]");
-  return is_nhwc ? shape.count() : lane_blocks(shape[0]) * kLanes * shape.count_per_sample();
+  return layout == Layout::nchw ? shape.count() : storage_count_by_layout(shape, layout);
 }
 
 template <class T>

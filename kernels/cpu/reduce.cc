@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "kernels/cpu/cpu_grid.h"
+#include "kernels/cpu/reduce_arrays.h"
 #include "kernels/cpu/reduction/table.h"
 #include "kernels/elements.h"
 #include "kernels/grid/l2_norm.h"
@@ -78,6 +79,20 @@ void reduce(CpuStream& stream, ReduceOp op, std::span<const ConstView> xs, std::
                                   .stores = options.stores};
   const ReduceFunction function = loops_for(stream).reduce(op, ys[0].dtype());
   for_each_part(stream, ys[0].storage(),
+                [&](std::int64_t begin, std::int64_t end) { function(arguments, begin, end); });
+}
+
+void reduce_arrays(CpuStream& stream, ReduceOp op, const HostArrays& arrays,
+                   const ReduceOptions& options) {
+  void* const target = arrays.y;
+  const ReduceArguments arguments{.xs = arrays.xs.data(),
+                                  .sources = static_cast<int>(arrays.xs.size()),
+                                  .ys = &target,
+                                  .targets = 1,
+                                  .divisor = op == ReduceOp::mean ? options.divisor : 1,
+                                  .stores = options.stores};
+  const ReduceFunction function = loops_for(stream).reduce(op, arrays.dtype);
+  for_each_part(stream, arrays.count,
                 [&](std::int64_t begin, std::int64_t end) { function(arguments, begin, end); });
 }
 

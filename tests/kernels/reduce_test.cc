@@ -194,6 +194,59 @@ TEST_P(Reduce, IntegersWrapAround) {
 INSTANTIATE_TEST_SUITE_P(Setups, Reduce, with_cuda(setups_of(Layout::nchw)),
                          [](const auto& test) { return name_of(test); });
 
+TEST(ReduceArrays, GivesTheBytesOfReduce) {
+  const auto device = open_device({});
+  Stream& stream = device->compute();
+  const auto check = [&stream]<class T>(std::type_identity<T>, int sources, std::size_t count) {
+    std::vector<std::vector<T>> values;
+    std::vector<const void*> arrays;
+    std::vector<ConstView> views;
+    for (int k = 0; k < sources; ++k) {
+      auto& source = values.emplace_back();
+      for (std::size_t i = 0; i < count; ++i) {
+        source.push_back(narrowed<T>(static_cast<double>(i * 7 % 31) / 3 - k));
+      }
+    }
+    const auto length = static_cast<std::int64_t>(count);
+    for (const auto& source : values) {
+      arrays.push_back(source.data());
+      views.emplace_back(source.data(), Shape{length}, DTypeOf<T>::value);
+    }
+    for (const ReduceOp op : kReduceOps) {
+      std::vector<T> one(count), other(count);
+      const View into(one.data(), {length}, DTypeOf<T>::value);
+      reduce(stream, op, views, {&into, 1}, {.divisor = sources});
+      reduce_arrays(stream, op, {arrays, other.data(), DTypeOf<T>::value, length},
+                    {.divisor = sources});
+      EXPECT_EQ(std::memcmp(one.data(), other.data(), count * sizeof(T)), 0)
+          << name_of(op) << " of " << sources << " x " << count;
+    }
+  };
+  for (const int sources : {1, 2, 3, 64}) {
+    for (const std::size_t count : {1U, 33U, 40'000U}) {
+      check(std::type_identity<float>{}, sources, count);
+      check(std::type_identity<Half>{}, sources, count);
+      check(std::type_identity<BFloat16>{}, sources, count);
+      check(std::type_identity<std::int32_t>{}, sources, count);
+    }
+  }
+}
+
+TEST(ReduceArrays, RefusesWhatReduceRefuses) {
+  const auto device = open_device({});
+  float y = 0;
+  const void* const one[] = {&y};
+  const std::vector<const void*> many(kMaxReduced + 1, &y);
+  const auto reduce = [&](std::span<const void* const> xs, DType dtype, int divisor) {
+    reduce_arrays(device->compute(), ReduceOp::mean, {xs, &y, dtype, 1}, {.divisor = divisor});
+  };
+  EXPECT_NO_THROW(reduce(one, DType::f32, 1));
+  EXPECT_THROW(reduce({}, DType::f32, 1), ContractError);
+  EXPECT_THROW(reduce(many, DType::f32, 1), ContractError);
+  EXPECT_THROW(reduce(one, DType::u8, 1), ContractError);
+  EXPECT_THROW(reduce(one, DType::f32, 0), ContractError);
+}
+
 TEST(NarrowFloats, AllOfThemComeBackFromF32) {
   for (std::uint32_t bits = 0; bits < 0x10000U; ++bits) {
     const Half half{static_cast<std::uint16_t>(bits)};
