@@ -14,7 +14,7 @@ PathCost OneShotAllReduce::path_cost(int ranks, double bytes) {
 }
 
 void OneShotAllReduce::run(Stream& stream, View data, ReduceOp op) {
-  if (size() == 1) return;
+  if (size() == 1 || peers_.reduce_short(stream, op, data)) return;
   const std::int64_t window = peers_.window_bytes();
   if (window == 0 || data.bytes() <= window) return run_on_piece(stream, data, op);
   const std::int64_t longest = window / size_of(data.dtype());

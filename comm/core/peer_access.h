@@ -61,6 +61,14 @@ class PeerAccess {
   /// mine = op of the others' ranges and, for this rank, of `mine`, in the order of ranks; `mine`
   /// is memory of this rank alone.
   virtual void reduce_into(Stream& stream, ReduceOp op, const View& mine) = 0;
+  /// The longest data of reduce_short(), in bytes.
+  static constexpr std::int64_t kLongestShort = 4096;
+  /// data = op of all ranks' data, in the order of ranks: what a copy to a window, open(),
+  /// reduce_into() and leave() do, at once, for short data in the memory of the host. False where
+  /// they are not that, and nothing has been done: alike on all ranks. An error abandons.
+  virtual bool reduce_short(Stream& /*stream*/, ReduceOp /*op*/, const View& /*data*/) {
+    return false;
+  }
   /// mine, and this rank's range from `begin` on = op of the others' ranges from there on and, for
   /// this rank, of `mine`; in the order of ranks.
   virtual void reduce_part(Stream& stream, ReduceOp op, std::int64_t begin, const View& mine) = 0;

@@ -9,12 +9,11 @@ namespace ringlet::comm {
 
 namespace {
 
-bool overlap(const ConstView& a, const ConstView& b) {
-  const auto begin = [](const ConstView& view) {
-    return static_cast<const std::byte*>(view.address());
-  };
+bool overlap(const void* a, std::int64_t a_bytes, const void* b, std::int64_t b_bytes) {
+  const auto* const a_begin = static_cast<const std::byte*>(a);
+  const auto* const b_begin = static_cast<const std::byte*>(b);
   const std::less<const std::byte*> before;
-  return before(begin(a), begin(b) + b.bytes()) && before(begin(b), begin(a) + a.bytes());
+  return before(a_begin, b_begin + b_bytes) && before(b_begin, a_begin + a_bytes);
 }
 
 }  // namespace
@@ -44,13 +43,15 @@ void Transport::exchange(Stream& stream, int to, ConstView out, int from, View i
   require(is_peer(to) && is_peer(from), "exchange", "a peer is another rank of the world");
   require(from == kNobody || combine == Combine::copy || in.dtype() != DType::u8, "exchange",
           "bytes cannot be reduced, but f32, f16, bf16 and i32 can");
-  const bool in_place = combine != Combine::copy && in.address() == out.address();
-  require(to == kNobody || from == kNobody || in_place || !overlap(out, in), "exchange",
-          "what is sent and what is received overlap");
   const std::int64_t bytes = to == kNobody ? 0 : out.bytes();
+  const std::int64_t in_bytes = from == kNobody ? 0 : in.bytes();
+  const bool in_place = combine != Combine::copy && in.address() == out.address();
+  require(to == kNobody || from == kNobody || in_place ||
+              !overlap(out.address(), bytes, in.address(), in_bytes),
+          "exchange", "what is sent and what is received overlap");
   const bool receives_only = to == kNobody && from != kNobody;
   const char* what = receives_only ? "receive" : from == kNobody ? "send" : "exchange";
-  ScopedSpan span(stream.tracer(), what, "exchange", receives_only ? in.bytes() : bytes,
+  ScopedSpan span(stream.tracer(), what, "exchange", receives_only ? in_bytes : bytes,
                   receives_only ? from : to);
   if (span.traces()) {
     ExchangeDetails& details = span.details();
@@ -60,13 +61,12 @@ void Transport::exchange(Stream& stream, int to, ConstView out, int from, View i
     if (from != kNobody) {
       details.from = from;
       details.in_at = offset_of(in);
-      details.in_bytes = in.bytes();
+      details.in_bytes = in_bytes;
       details.op = name_of(combine);
     }
   }
   {
-    const FlightRecorder::Exchanging exchanging(
-        recorder(), {to, from, bytes, from == kNobody ? 0 : in.bytes()});
+    const FlightRecorder::Exchanging exchanging(recorder(), {to, from, bytes, in_bytes});
     do_exchange(stream, to, out, from, in, combine);
   }
   count_moved(bytes);

@@ -14,9 +14,14 @@
 // which takes them back in passing, so it stores as usual.)
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace ringlet::comm {
+
+/// Bytes of two cache lines, which Intel's and AMD's processors fetch together where these begin at
+/// a multiple of as many: what a rank looks at and the data behind it take one way, not two.
+inline constexpr std::size_t kLinesAtOnce = 128;
 
 /// to[0, bytes) = from[0, bytes). The ranges do not overlap. What was written is visible to others
 /// after the next release or sequentially consistent store of this thread.

@@ -1,6 +1,7 @@
 #include "comm/transport/peer_ranges.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/trace.h"
 #include "comm/transport/peer_memory.h"
@@ -13,6 +14,7 @@ PeerRanges::PeerRanges(Transport& transport, const MemoryOperations& operations,
   const auto ranks = static_cast<std::size_t>(transport.size());
   ranges_.resize(ranks);
   whole_.resize(ranks);
+  sources_.resize(ranks);
   xs_.reserve(ranks);
   ys_.reserve(ranks);
 }
@@ -25,6 +27,13 @@ void PeerRanges::reduce_for_all(Stream& stream, ReduceOp op, std::int64_t begin,
   const bool streams = transport_.size() > 1 && bytes_of_all > stream_from_;
   reduce(stream, op, xs_, ys_, all(), streams ? Stores::streaming : Stores::cached,
          2 * (transport_.size() - 1) * ys_[0].bytes());
+}
+
+void PeerRanges::copy_short(Stream& stream, const View& data, std::byte* to) {
+  const std::int64_t bytes = data.bytes();
+  ScopedSpan span(stream.tracer(), "copy", "exchange", bytes);
+  note_details(span, data, own(), own());
+  if (bytes > 0) std::memcpy(to, data.data(), static_cast<std::size_t>(bytes));
 }
 
 void PeerRanges::copy(Stream& stream, const ConstView& x, const View& y) {
@@ -41,6 +50,16 @@ void PeerRanges::reduce_into(Stream& stream, ReduceOp op, const View& mine) {
   whole_[static_cast<std::size_t>(transport_.rank())] = mine;
   reduce(stream, op, whole_, {&mine, 1}, own(), Stores::cached,
          (transport_.size() - 1) * mine.bytes());
+}
+
+void PeerRanges::reduce_sources(Stream& stream, ReduceOp op, const View& data) {
+  set_source(transport_.rank(), data.data());
+  const std::int64_t moved = (transport_.size() - 1) * data.bytes();
+  ScopedSpan span(stream.tracer(), "direct", "exchange", moved);
+  note_reduction(span, op, data, own());
+  reduce_arrays(stream, op, {sources_, data.data(), data.dtype(), data.count()},
+                {.divisor = transport_.size()});
+  transport_.count_moved(moved);
 }
 
 void PeerRanges::reduce_part(Stream& stream, ReduceOp op, std::int64_t begin, const View& mine) {
@@ -85,6 +104,13 @@ void PeerRanges::note_details(ScopedSpan& span, const ConstView& data, RankRange
   details.into = into;
 }
 
+void PeerRanges::note_reduction(ScopedSpan& span, ReduceOp op, const ConstView& data,
+                                RankRange into) const {
+  if (!span.traces()) return;
+  note_details(span, data, all(), into);
+  span.details().op = name_of(combine_of(op));
+}
+
 PeerRanges::Meeting::Meeting(const PeerRanges& peers, Stream& stream)
     : span(stream.tracer(), "meet", "exchange") {
   if (span.traces()) span.details().call = peers.transport().recorder().current().sequence;
@@ -95,9 +121,8 @@ void PeerRanges::reduce(Stream& stream, ReduceOp op, std::span<const ConstView> 
                         std::int64_t bytes_moved) {
   ScopedSpan span(stream.tracer(), "direct", "exchange", bytes_moved);
   const bool into_all = into.end - into.begin > 1;
-  note_details(span, into_all ? ys[static_cast<std::size_t>(transport_.rank())] : ys[0], all(),
-               into);
-  if (span.traces()) span.details().op = name_of(combine_of(op));
+  note_reduction(span, op, into_all ? ys[static_cast<std::size_t>(transport_.rank())] : ys[0],
+                 into);
   const ReduceOptions options{.divisor = transport_.size(), .stores = stores};
   operations_.reduce(stream, op, xs, ys, options);
   transport_.count_moved(bytes_moved);

@@ -33,6 +33,17 @@ class PeerRanges : public PeerAccess {
     Meeting(const PeerRanges& peers, Stream& stream);
     ScopedSpan span;
   };
+  /// Whether reduce_short() is for `bytes` of this stream.
+  bool takes_short(const Stream& stream, std::int64_t bytes) const {
+    return bytes <= kLongestShort && transport_.size() <= kMaxReduced &&
+           stream.in_order_with_host();
+  }
+  void copy_short(Stream& stream, const View& data, std::byte* to);
+  /// Where the data of `rank` are, for reduce_sources().
+  void set_source(int rank, const void* data) { sources_[static_cast<std::size_t>(rank)] = data; }
+  /// data = op of all ranks' sources, of which this rank's is `data` itself.
+  void reduce_sources(Stream& stream, ReduceOp op, const View& data);
+
   void set_range(int rank, const View& range) {
     ranges_[static_cast<std::size_t>(rank)] = range;
     whole_[static_cast<std::size_t>(rank)] = range;
@@ -43,6 +54,8 @@ class PeerRanges : public PeerAccess {
   RankRange own() const { return {transport_.rank(), transport_.rank() + 1}; }
   /// Which of the collective's data, and whose, `span` is about.
   void note_details(ScopedSpan& span, const ConstView& data, RankRange of, RankRange into) const;
+  /// The same of all ranks' data.
+  void note_reduction(ScopedSpan& span, ReduceOp op, const ConstView& data, RankRange into) const;
   void take_parts(std::int64_t begin, std::int64_t end);
   /// Of `ys`, the data of rank r are the r-th where it writes `into` all, else the first.
   void reduce(Stream& stream, ReduceOp op, std::span<const ConstView> xs, std::span<const View> ys,
@@ -55,6 +68,7 @@ class PeerRanges : public PeerAccess {
   std::vector<ConstView> whole_;  // the same, for reduce()
   std::vector<ConstView> xs_;     // parts of them
   std::vector<View> ys_;
+  std::vector<const void*> sources_;  // by rank
 };
 
 }  // namespace ringlet::comm

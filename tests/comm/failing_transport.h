@@ -47,6 +47,10 @@ class CountedPeerAccess final : public PeerAccess {
     count_();
     inner_.reduce_into(stream, op, mine);
   }
+  bool reduce_short(Stream& stream, ReduceOp op, const View& data) override {
+    count_();
+    return inner_.reduce_short(stream, op, data);
+  }
   void reduce_part(Stream& stream, ReduceOp op, std::int64_t begin, const View& mine) override {
     count_();
     inner_.reduce_part(stream, op, begin, mine);

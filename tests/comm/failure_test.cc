@@ -28,6 +28,7 @@ struct FailureCase {
   std::string name;
   std::string strategy = "ring";
   Collective collective;
+  std::size_t count = 1000;
 };
 
 const std::vector<FailureCase>& failure_cases() {
@@ -41,7 +42,8 @@ const std::vector<FailureCase>& failure_cases() {
       {"doubling", "doubling", reduce},
       {"tree", "tree", reduce},
       {"halving_doubling", "halving-doubling", reduce},
-      {"one_shot", "one-shot", reduce},
+      {"one_shot", "one-shot", reduce, 2000},
+      {"one_shot_of_short_data", "one-shot", reduce},
       {"two_shot", "two-shot", reduce},
       {"reduce_scatter", "ring",
        [](Communicator& communicator, Stream& stream, View data) {
@@ -81,7 +83,7 @@ class FailureTest : public testing::TestWithParam<std::tuple<FailureCase, int>> 
       const auto device = open_device({}, {.threads = 1, .overlap = rank % 2 == 0});
       Communicator communicator(transport,
                                 {.strategy = test_case().strategy, .timeout_seconds = kTimeout});
-      std::vector<float> data(1000, 1.0F);
+      std::vector<float> data(test_case().count, 1.0F);
       for (int round = 0; round < 2; ++round) {
         try {
           test_case().collective(communicator, device->communication(), view_of(data));
@@ -186,14 +188,17 @@ TEST(Abort, NeverLetsARankLeaveWhileItsMemoryIsReached) {
           make_all_reduce(round % 2 == 0 ? "two-shot" : "one-shot", group.transport(rank));
       while (true) {
         std::vector<float> data(200000, 1.0F);  // given back each time: a sanitizer watches it
+        std::vector<float> few(100, 1.0F);
         try {
+          reduce->run(device->communication(), view_of(few), ReduceOp::sum);
           reduce->run(device->communication(), view_of(data), ReduceOp::sum);
         } catch (const Aborted&) {
           std::fill(data.begin(), data.end(), std::numeric_limits<float>::quiet_NaN());
           throw;
         }
         ++sums;
-        const bool right = std::all_of(data.begin(), data.end(), [](float x) { return x == 3; });
+        few.insert(few.end(), data.begin(), data.end());
+        const bool right = std::all_of(few.begin(), few.end(), [](float x) { return x == 3; });
         if (!right) throw std::runtime_error("a sum is wrong");
       }
     });

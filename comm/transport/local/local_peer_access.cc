@@ -77,11 +77,7 @@ void LocalPeerAccess::meet_and_show(Stream& stream, const View& mine) {
     shown.tag = transport().recorder().current();
     shown.device = stream.device().id();
     if (!stream.in_order_with_host()) board.arrived[session_ % 2].record(stream);
-    shown.session.store(session_);
-    waiting_.wait_for_all(
-        group_.replicas(), [this](int peer) { return shown_by(peer).session.load() == session_; },
-        [&](int peer) { check(stream, peer, mine); },
-        [this](int peer) { channel_.doorbell(peer).ring(); });
+    meet_others(stream, mine.bytes());
     if (stream.in_order_with_host()) return;
     for (int peer = 0; peer < group_.replicas(); ++peer) {
       if (peer != transport().rank()) channel_.board(peer).arrived[session_ % 2].hold(stream);
@@ -92,7 +88,45 @@ void LocalPeerAccess::meet_and_show(Stream& stream, const View& mine) {
   }
 }
 
-void LocalPeerAccess::check(const Stream& stream, int peer, const View& mine) {
+/// Shows what is ready to be shown, and waits until all others have shown theirs.
+void LocalPeerAccess::meet_others(const Stream& stream, std::int64_t bytes) {
+  shown_by(transport().rank()).session.store(session_);
+  waiting_.wait_for_all(
+      group_.replicas(), [this](int peer) { return shown_by(peer).session.load() == session_; },
+      [&](int peer) { check(stream, peer, bytes); },
+      [this](int peer) { channel_.doorbell(peer).ring(); });
+}
+
+/// Unlike the memory that open() shows, a board is there as long as the group. So nobody need know
+/// that this rank is about to read others'.
+bool LocalPeerAccess::reduce_short(Stream& stream, ReduceOp op, const View& data) {
+  const std::int64_t bytes = data.bytes();
+  if (!takes_short(stream, bytes)) return false;
+  try {
+    ++session_;
+    waiting_.throw_if_aborted();
+    Shown& shown = shown_by(transport().rank());
+    copy_short(stream, data, shown.copy.data());
+    shown.bytes = bytes;
+    shown.tag = transport().recorder().current();
+    shown.device = stream.device().id();
+    {
+      const Meeting meeting(*this, stream);
+      meet_others(stream, bytes);
+    }
+    for (int rank = 0; rank < group_.replicas(); ++rank) {
+      set_source(rank, shown_by(rank).copy.data());
+    }
+    reduce_sources(stream, op, data);
+    leave(stream);
+    return true;
+  } catch (const std::exception& error) {
+    abandon(stream, error.what());
+    throw;
+  }
+}
+
+void LocalPeerAccess::check(const Stream& stream, int peer, std::int64_t bytes) {
   const Shown& theirs = shown_by(peer);
   const Device& device = stream.device();
   if (!device.reads_memory_of(theirs.device)) {
@@ -102,10 +136,10 @@ void LocalPeerAccess::check(const Stream& stream, int peer, const View& mine) {
                     device.id().to_string(), transport().rank(), theirs.device.to_string(), peer));
   }
   const CollectiveTag& tag = transport().recorder().current();
-  if (theirs.bytes == mine.bytes() && theirs.tag == tag) return;
+  if (theirs.bytes == bytes && theirs.tag == tag) return;
   waiting_.fail<MismatchError>(
       explain_mismatch(peer, theirs.bytes, channel_.transport(peer).recorder().latest(),
-                       transport().rank(), mine.bytes(), transport().recorder().latest()));
+                       transport().rank(), bytes, transport().recorder().latest()));
 }
 
 /// From here on this rank does not touch other ranks' memory.

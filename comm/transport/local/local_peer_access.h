@@ -27,6 +27,7 @@ class LocalPeerAccess final : public PeerRanges {
   void leave(Stream& stream) override;
   void abandon(Stream& stream, const char* reason) noexcept override;
   void settle() noexcept override;
+  bool reduce_short(Stream& stream, ReduceOp op, const View& data) override;
 
  private:
   using Shown = PeerBoard::Shown;
@@ -34,7 +35,8 @@ class LocalPeerAccess final : public PeerRanges {
   PeerBoard& my_board() { return channel_.board(transport().rank()); }
   Shown& shown_by(int rank) { return channel_.board(rank).shown[session_ % 2]; }
   void meet_and_show(Stream& stream, const View& mine);
-  void check(const Stream& stream, int peer, const View& mine);
+  void meet_others(const Stream& stream, std::int64_t bytes);
+  void check(const Stream& stream, int peer, std::int64_t bytes);
   void finish_reading(Stream& stream);
 
   LocalGroup& group_;

@@ -85,7 +85,7 @@ class LocalTransport final : public Transport {
 
   /// Whether one of the two is on a GPU, and the other on a processor.
   bool is_of_another_kind(int other) const;
-  Mailbox::Place place_of(const Stream& stream, int to, const ConstView& out) const;
+  bool is_copied(const Stream& stream, int to, std::int64_t bytes) const;
   std::size_t local_index(int other) const {
     return static_cast<std::size_t>(other - group_.first_rank());
   }
@@ -95,9 +95,8 @@ class LocalTransport final : public Transport {
   void take_from_host(Stream& stream, const Mailbox::Slot& box, const View& in, Combine combine);
   static void* scratch(Stream& stream, int half, std::int64_t bytes);
   ConstView staged(Stream& stream, const ConstView& out);
-  void post(Stream& stream, int to, const ConstView& out, Mailbox::Place place);
+  void post(Stream& stream, int to, const ConstView& out, bool is_copy);
   void receive_posted(Stream& stream, int from, const View& in, Combine combine);
-  static DeviceId device_of(const Mailbox::Slot& box);
   void launch_taking(Stream& stream, const Mailbox::Slot& box, const View& in, Combine combine);
   void await_taking(Stream& stream, int to);
   void take_back(int to) noexcept;
@@ -130,21 +129,16 @@ void LocalTransport::do_exchange(Stream& stream, int to, ConstView out, int from
     return;
   }
   wait_for_slot(to);
-  const Mailbox::Place place = place_of(stream, to, out);
-  const bool waits = place == Mailbox::Place::sender;
-  const bool in_place = waits && from != kNobody && in.data() == out.data();
+  const bool copied = is_copied(stream, to, out.bytes());
+  const bool in_place = from != kNobody && in.data() == out.data();
   try {
-    post(stream, to,
-         place == Mailbox::Place::copy ? copy_for(to, out)
-         : in_place                    ? staged(stream, out)
-                                       : out,
-         place);
+    post(stream, to, copied ? copy_for(to, out) : in_place ? staged(stream, out) : out, copied);
     if (from != kNobody) {
       recorder_.set_waiting(Waiting::to_receive);
       receive_posted(stream, from, in, combine);
       recorder_.set_waiting(Waiting::to_send);
     }
-    if (waits) await_taking(stream, to);
+    if (!copied) await_taking(stream, to);
   } catch (...) {  // a receiver counts on it that nothing is taken back before
     group_.abort(rank(), message_of_current_exception());
     take_back(to);
@@ -152,12 +146,8 @@ void LocalTransport::do_exchange(Stream& stream, int to, ConstView out, int from
   }
 }
 
-Mailbox::Place LocalTransport::place_of(const Stream& stream, int to, const ConstView& out) const {
-  if (out.bytes() > Mailbox::kLongestCopy || !stream.in_order_with_host() ||
-      is_of_another_kind(to)) {
-    return Mailbox::Place::sender;
-  }
-  return out.bytes() > Mailbox::kLongestInside ? Mailbox::Place::copy : Mailbox::Place::inside;
+bool LocalTransport::is_copied(const Stream& stream, int to, std::int64_t bytes) const {
+  return bytes <= Mailbox::kLongestCopy && stream.in_order_with_host() && !is_of_another_kind(to);
 }
 
 /// The next message's slot may still hold a copy that nobody has read.
@@ -176,10 +166,14 @@ void LocalTransport::wait_for_slot(int to) {
 /// A copy of `out` that is as long-lived as the group.
 ConstView LocalTransport::copy_for(int to, const ConstView& out) {
   Outgoing& mine = outgoing(to);
-  if (!mine.copies) {
-    mine.copies = std::make_unique_for_overwrite<Mailbox::Copy[]>(Mailbox::kSlots);
+  const std::uint64_t number = mine.posted + 1;
+  std::byte* copy = channel_.mailbox(rank(), to).slot(number).inside.data();
+  if (out.bytes() > Mailbox::kLongestInside) {
+    if (!mine.copies) {
+      mine.copies = std::make_unique_for_overwrite<Mailbox::Copy[]>(Mailbox::kSlots);
+    }
+    copy = mine.copies[number % Mailbox::kSlots].bytes.data();
   }
-  std::byte* const copy = mine.copies[(mine.posted + 1) % Mailbox::kSlots].bytes.data();
   copy_across(copy, out.data(), out.bytes());
   return {copy, out.shape(), out.dtype(), out.layout()};
 }
@@ -191,8 +185,9 @@ void LocalTransport::await_taking(Stream& stream, int to) {
     mine.taken = mailbox.taken.load();
     return mine.taken == mine.posted;
   });
-  Mailbox::Slot& sent = mailbox.slot(mine.posted);
-  if (!sent.in_order_with_host) sent.taken.hold(stream);
+  if (!mailbox.slot(mine.posted).in_order_with_host) {
+    mailbox.events_of(mine.posted).taken.hold(stream);
+  }
 }
 
 /// One of two halves of the stream's workspace, for a message: from one a message is sent while
@@ -214,28 +209,23 @@ ConstView LocalTransport::staged(Stream& stream, const ConstView& out) {
   return copy;
 }
 
-void LocalTransport::post(Stream& stream, int to, const ConstView& out, Mailbox::Place place) {
+void LocalTransport::post(Stream& stream, int to, const ConstView& out, bool is_copy) {
   const std::uint64_t number = outgoing(to).posted + 1;
-  Mailbox::Slot& box = channel_.mailbox(rank(), to).slot(number);
+  Mailbox& mailbox = channel_.mailbox(rank(), to);
+  Mailbox::Slot& box = mailbox.slot(number);
+  box.state.store(Mailbox::posted, std::memory_order_relaxed);
+  box.is_copy = is_copy;
+  box.data = out.data();
   box.bytes = out.bytes();
   box.tag = recorder_.outgoing();
-  box.place = place;
-  box.in_order_with_host = stream.in_order_with_host() || is_of_another_kind(to);
-  box.state.store(Mailbox::posted, std::memory_order_relaxed);
-  if (place == Mailbox::Place::inside) {
-    box.inside = {};
-    if (out.bytes() > 0) {
-      std::memcpy(box.inside.bytes.data(), out.data(), static_cast<std::size_t>(out.bytes()));
-    }
-  } else {
-    box.address = {out.data(), stream.device().id()};
-    if (!box.in_order_with_host) {
-      box.sent.record(stream);
-    } else if (!stream.in_order_with_host()) {
-      on_host_.resize(static_cast<std::size_t>(out.bytes()));
-      copy_to_host(stream, out, on_host_.data());
-      box.address.data = on_host_.data();
-    }
+  box.device = stream.device().id();
+  box.in_order_with_host = is_copy || stream.in_order_with_host() || is_of_another_kind(to);
+  if (!box.in_order_with_host) {
+    mailbox.events_of(number).sent.record(stream);
+  } else if (!stream.in_order_with_host()) {
+    on_host_.resize(static_cast<std::size_t>(box.bytes));
+    copy_to_host(stream, out, on_host_.data());
+    box.data = on_host_.data();
   }
   outgoing(to).posted = number;
   box.number.store(number);
@@ -249,8 +239,7 @@ void LocalTransport::receive_posted(Stream& stream, int from, const View& in, Co
   Mailbox::Slot& box = mailbox.slot(number);
   waiting_.wait(from, [&box, number] { return box.number.load() == number; });
   auto expected = Mailbox::posted;
-  if (box.place == Mailbox::Place::sender &&
-      !box.state.compare_exchange_strong(expected, Mailbox::reading)) {
+  if (!box.is_copy && !box.state.compare_exchange_strong(expected, Mailbox::reading)) {
     waiting_.throw_if_aborted();  // the sender took its message back, which it does only then
   }
   received = number;
@@ -264,22 +253,17 @@ void LocalTransport::receive_posted(Stream& stream, int from, const View& in, Co
       mailbox.taken.store(number);
       sender.ring();
     }
-  } taking{mailbox, number, Mailbox::is_told(number, box.place), channel_.doorbell(from)};
+  } taking{mailbox, number, Mailbox::is_told(number, box.is_copy), channel_.doorbell(from)};
   check_message(stream, from, box, in.bytes());
   if (stream.in_order_with_host()) {
-    const bool inside = box.place == Mailbox::Place::inside;
-    take(stream, inside ? box.inside.bytes.data() : box.address.data, in, combine);
+    take(stream, box.data, in, combine);
     return;
   }
   if (box.in_order_with_host) return take_from_host(stream, box, in, combine);
-  box.sent.hold(stream);
+  Mailbox::Events& events = mailbox.events_of(number);
+  events.sent.hold(stream);
   launch_taking(stream, box, in, combine);
-  box.taken.record(stream);
-}
-
-/// Whose memory the sender's is.
-DeviceId LocalTransport::device_of(const Mailbox::Slot& box) {
-  return box.place == Mailbox::Place::inside ? DeviceId{} : box.address.device;
+  events.taken.record(stream);
 }
 
 /// take() on the receiver's stream.
@@ -287,16 +271,16 @@ void LocalTransport::launch_taking(Stream& stream, const Mailbox::Slot& box, con
                                    Combine combine) {
   if (in.bytes() == 0) return;
   const MemoryOperations& operations = *group_.operations_;
-  const ConstView arriving(box.address.data, in.shape(), in.dtype());
-  const bool in_reach = stream.device().reads_memory_of(box.address.device);
+  const ConstView arriving(box.data, in.shape(), in.dtype());
+  const bool in_reach = stream.device().reads_memory_of(box.device);
   if (combine == Combine::copy) {
     if (in_reach) return operations.copy(stream, arriving, in);
-    return operations.copy_from(stream, box.address.device, arriving, in);
+    return operations.copy_from(stream, box.device, arriving, in);
   }
   const ReduceOp op = operation_of(combine);
   if (in_reach) return operations.reduce_into(stream, op, arriving, in);
   const View near(scratch(stream, 1, in.bytes()), in.shape(), in.dtype());
-  operations.copy_from(stream, box.address.device, arriving, near);
+  operations.copy_from(stream, box.device, arriving, near);
   operations.reduce_into(stream, op, near, in);
 }
 
@@ -304,9 +288,9 @@ void LocalTransport::launch_taking(Stream& stream, const Mailbox::Slot& box, con
 void LocalTransport::take_from_host(Stream& stream, const Mailbox::Slot& box, const View& in,
                                     Combine combine) {
   if (in.bytes() == 0) return;
-  if (combine == Combine::copy) return copy_from_host(stream, box.address.data, in);
+  if (combine == Combine::copy) return copy_from_host(stream, box.data, in);
   const View near(scratch(stream, 1, in.bytes()), in.shape(), in.dtype());
-  copy_from_host(stream, box.address.data, near);
+  copy_from_host(stream, box.data, near);
   group_.operations_->reduce_into(stream, operation_of(combine), near, in);
 }
 
@@ -316,11 +300,11 @@ void LocalTransport::take_back(int to) noexcept {
   const std::uint64_t number = outgoing(to).posted;
   Mailbox::Slot& box = mailbox.slot(number);
   auto expected = Mailbox::posted;
-  if (box.place != Mailbox::Place::sender) return;
+  if (box.is_copy) return;
   if (box.state.compare_exchange_strong(expected, Mailbox::taken_back)) return;
   while (mailbox.taken.load() < number) std::this_thread::yield();
   try {
-    box.taken.synchronize();  // the peer's stream may still read what this rank is about to free
+    mailbox.events_of(number).taken.synchronize();  // the peer's stream may still read what this rank is about to free
   } catch (const std::exception&) {  // then its device has failed and reads no more
   }
 }
@@ -332,7 +316,7 @@ void LocalTransport::check_message(const Stream& stream, int from, const Mailbox
     waiting_.fail<MismatchError>(fmt::format(
         "rank {} sends from {}, but rank {} receives on {}; all replicas' devices must be of one "
         "kind",
-        from, device_of(box).to_string(), rank(), stream.device().id().to_string()));
+        from, box.device.to_string(), rank(), stream.device().id().to_string()));
   }
   const CollectiveTag expected = recorder_.incoming();
   if (box.bytes == bytes && box.tag == expected) return;

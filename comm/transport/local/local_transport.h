@@ -14,7 +14,7 @@
 // A short message between threads of processors is copied by its sender, which then goes on at
 // once. That takes less time than waiting for the other rank to come and read, and where ranks take
 // turns on a processor it spares a change from one to the other. The shortest lie in the slot
-// itself, so that the receiver fetches one cache line and not two.
+// itself, in the cache line behind that which the receiver looks at: it gets both at a time.
 //
 // On streams that work behind the host (CUDA: one GPU, or several) the same handshake happens
 // between the host threads, and moves nothing: exchange returns before its data have moved, and two
@@ -59,6 +59,7 @@
 #include "comm/transport/doorbell.h"
 #include "comm/transport/lazy_event.h"
 #include "comm/transport/memory_operations.h"
+#include "comm/transport/peer_memory.h"
 
 namespace ringlet::comm {
 
@@ -90,34 +91,25 @@ class LocalTransport;
 /// Messages on their way from one rank to another. Message n (1, 2, ...) lies in slot n % kSlots.
 struct Mailbox {
   static constexpr std::uint64_t kSlots = 4;
-  static constexpr std::int64_t kLongestInside = 16;  ///< bytes of a message in its slot
+  static constexpr std::int64_t kLongestInside = 64;  ///< bytes of a copy in the slot
   static constexpr std::int64_t kLongestCopy = 2048;  ///< bytes of a message that is copied
   enum State : int { posted, reading, taken_back };
-  /// Where a message's data are. For those of its sender it waits until they have been read.
-  enum class Place : std::uint8_t { sender, copy, inside };
 
-  /// Data of the sender, or of a copy.
-  struct Address {
-    const void* data;
-    DeviceId device;  ///< whose memory it is
-  };
-  struct alignas(8) Inside {
-    std::array<std::byte, kLongestInside> bytes;
-  };
-  /// One cache line is all that a receiver has to fetch beside the data.
-  struct alignas(64) Slot {  // NOLINT(cppcoreguidelines-pro-type-member-init): one of two suffices
+  /// One cache line is all that a receiver has to fetch beside the data; those inside come with it.
+  struct alignas(kLinesAtOnce) Slot {
     std::atomic<std::uint64_t> number{0};  ///< of the message; the sender writes it last
-    union {
-      Address address{};
-      Inside inside;  ///< where `place` says so
-    };
+    const void* data = nullptr;
     std::int64_t bytes = 0;
     CollectiveTag tag;
+    DeviceId device;                   ///< whose memory the data are
     std::atomic<State> state{posted};  ///< of what waits at its sender
-    Place place = Place::sender;
-    bool in_order_with_host = true;  ///< the sender's stream
-    alignas(64) LazyEvent sent;      ///< recorded by the sender's stream
-    LazyEvent taken;                 ///< recorded by the receiver's stream
+    bool is_copy = false;              ///< nobody waits until it has been read
+    bool in_order_with_host = true;    ///< the sender's stream
+    alignas(64) std::array<std::byte, kLongestInside> inside{};
+  };
+  struct Events {
+    LazyEvent sent;   ///< recorded by the sender's stream
+    LazyEvent taken;  ///< recorded by the receiver's stream
   };
   struct alignas(64) Copy {
     std::array<std::byte, kLongestCopy> bytes;
@@ -125,13 +117,15 @@ struct Mailbox {
 
   /// Messages, as the receiver tells it: of copies only of every second, since each time costs it a
   /// cache line. So the sender finds a free slot at the latest when all four have been read.
-  alignas(64) std::atomic<std::uint64_t> taken{0};
+  alignas(kLinesAtOnce) std::atomic<std::uint64_t> taken{0};
   std::array<Slot, kSlots> slots;
+  std::array<Events, kSlots> events;
 
-  static bool is_told(std::uint64_t number, Place place) {
-    return place == Place::sender || number % 2 == 0;
-  }
+  static bool is_told(std::uint64_t number, bool is_copy) { return !is_copy || number % 2 == 0; }
   Slot& slot(std::uint64_t number) { return slots[static_cast<std::size_t>(number % kSlots)]; }
+  Events& events_of(std::uint64_t number) {
+    return events[static_cast<std::size_t>(number % kSlots)];
+  }
 };
 
 /// What a rank shows the others (local_peer_access.h). Sessions are numbered 1, 2, 3, ...; all
@@ -139,12 +133,14 @@ struct Mailbox {
 struct PeerBoard {
   /// What is shown in one session. A rank comes to session n + 2 only when everybody has come to
   /// n + 1 and has therefore read what was shown in n: two of these are enough.
-  struct alignas(64) Shown {
+  struct alignas(kLinesAtOnce) Shown {
     std::atomic<std::uint64_t> session{0};  ///< written last
     void* data = nullptr;
     std::int64_t bytes = 0;
     CollectiveTag tag;
     DeviceId device;
+    /// What reduce_short() shows: its first line comes with the one above.
+    alignas(64) std::array<std::byte, PeerAccess::kLongestShort> copy{};
   };
   Shown shown[2];
   LazyEvent arrived[2];  ///< recorded by the rank's stream when it came

@@ -19,7 +19,9 @@
 #include <utility>
 
 #include "comm/core/flight_recorder.h"
+#include "comm/core/peer_access.h"
 #include "comm/transport/doorbell.h"
+#include "comm/transport/peer_memory.h"
 #include "comm/transport/shm/shm_heap.h"
 #include "kernels/tensor.h"
 
@@ -30,41 +32,36 @@ struct ShmBoard {
   Doorbell doorbell;
   /// A rank comes to session n + 2 only when everybody has come to n + 1 and has therefore read
   /// what was shown in n: two of these are enough.
-  struct alignas(64) Shown {
+  struct alignas(kLinesAtOnce) Shown {
     std::atomic<std::uint64_t> session{0};  ///< written last
     std::int64_t bytes = 0;
     CollectiveTag tag;
-    ShmRange range;  ///< not in reach: what is shown is a window, or nothing
+    ShmRange range;  ///< not in reach: what is shown is a window, or short, or nothing
+    /// What reduce_short() shows: its first line comes with the one above.
+    alignas(64) std::array<std::byte, PeerAccess::kLongestShort> copy{};
   };
   std::array<Shown, 2> shown;
 };
 
 /// Messages from one rank to another. A message is as many pieces as its bytes need, at least one;
-/// its first piece says what it is. Piece k (1, 2, 3, ...) lies in slot k % kSlots; the data of the
-/// shortest messages lie beside its number, so that the receiver fetches one cache line.
+/// its first piece says what it is. Piece k (1, 2, 3, ...) lies in slot k % kSlots.
 struct ShmChannel {
   static constexpr std::uint64_t kSlots = 4;
   static constexpr std::int64_t kSlotBytes = 64 << 10;
-  static constexpr std::int64_t kLongestInside = 16;  ///< bytes of a message beside its number
-  static constexpr std::int64_t kShort = 2048;        ///< bytes of a message
+  static constexpr std::int64_t kShort = 2048;  ///< bytes of a message
 
-  /// One cache line is all that a receiver has to fetch beside the data.
-  struct alignas(64) Slot {
+  /// One cache line is all that a receiver has to fetch beside the data, and the data's first line
+  /// comes with it.
+  struct alignas(kLinesAtOnce) Slot {
     std::atomic<std::uint64_t> piece{0};  ///< which one lies here; the sender writes it last
     std::int64_t message_bytes = 0;
     CollectiveTag tag;
-    alignas(8) std::array<std::byte, kLongestInside> inside;
     alignas(64) std::array<std::byte, kSlotBytes> data;
-
-    /// Where the data of a message's piece lie.
-    std::byte* place_of(std::int64_t message) {
-      return message <= kLongestInside ? inside.data() : data.data();
-    }
   };
   /// Pieces, as the receiver tells it: of short messages only of every second, since each time
   /// costs it a cache line. So the sender finds a free slot at the latest when all four have been
   /// read.
-  alignas(64) std::atomic<std::uint64_t> taken{0};
+  alignas(kLinesAtOnce) std::atomic<std::uint64_t> taken{0};
   std::array<Slot, kSlots> slots;
 
   static bool is_told(std::uint64_t piece, std::int64_t message) {

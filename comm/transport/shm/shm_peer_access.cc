@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <exception>
+
 #include "base/error.h"
 #include "comm/processes/joined_group.h"
 #include "comm/report/exchange_report.h"
@@ -68,13 +70,19 @@ void ShmPeerAccess::meet(Stream& stream) { meet_and_show(stream, 0, {}); }
 void ShmPeerAccess::abandon(Stream&, const char* reason) noexcept { transport().abort(reason); }
 
 void ShmPeerAccess::meet_and_show(Stream& stream, std::int64_t bytes, const ShmRange& range) {
-  const Meeting meeting(*this, stream);
   ++session_;
   waiting_.throw_if_aborted();
   ShmBoard::Shown& mine = shown_by(transport().rank());
   mine.bytes = bytes;
   mine.tag = transport().recorder().current();
   mine.range = range;
+  meet_others(stream);
+}
+
+/// Shows what is ready to be shown, and waits until all others have shown theirs.
+void ShmPeerAccess::meet_others(Stream& stream) {
+  const Meeting meeting(*this, stream);
+  ShmBoard::Shown& mine = shown_by(transport().rank());
   mine.session.store(session_);
   waiting_.wait_for_all(
       transport().size(), [this](int peer) { return shown_by(peer).session.load() == session_; },
@@ -82,14 +90,38 @@ void ShmPeerAccess::meet_and_show(Stream& stream, std::int64_t bytes, const ShmR
       [this](int peer) { memory_.board(peer).doorbell.ring(); });
 }
 
+bool ShmPeerAccess::reduce_short(Stream& stream, ReduceOp op, const View& data) {
+  const std::int64_t bytes = data.bytes();
+  if (!takes_short(stream, bytes)) return false;
+  try {
+    ++session_;
+    waiting_.throw_if_aborted();
+    ShmBoard::Shown& mine = shown_by(transport().rank());
+    copy_short(stream, data, mine.copy.data());
+    mine.bytes = bytes;
+    mine.tag = transport().recorder().current();
+    mine.range = {};
+    meet_others(stream);
+    for (int rank = 0; rank < transport().size(); ++rank) {
+      set_source(rank, shown_by(rank).copy.data());
+    }
+    reduce_sources(stream, op, data);
+    return true;
+  } catch (const std::exception& error) {
+    abandon(stream, error.what());
+    throw;
+  }
+}
+
 void ShmPeerAccess::check(int peer, const ShmBoard::Shown& mine, const ShmBoard::Shown& theirs) {
-  const bool alike = mine.range.in_reach() == theirs.range.in_reach();
+  const bool in_reach = mine.range.in_reach();
+  const bool alike = in_reach == theirs.range.in_reach();
   if (theirs.tag == mine.tag && !alike) {
     const int rank = transport().rank();
     waiting_.fail<MismatchError>(
         fmt::format("rank {} sums memory that others reach and rank {} memory that they do not, in "
                     "{}; take it from Transport::allocator() on all ranks, or on none",
-                    mine.range.in_reach() ? rank : peer, mine.range.in_reach() ? peer : rank,
+                    in_reach ? rank : peer, in_reach ? peer : rank,
                     describe(*transport().recorder().latest())));
   }
   if (theirs.bytes == mine.bytes && theirs.tag == mine.tag) return;

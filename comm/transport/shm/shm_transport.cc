@@ -140,9 +140,8 @@ void ShmTransport::do_exchange(Stream& stream, int to, ConstView out, int from, 
 void ShmTransport::send_piece(int to, const ConstView& out, Progress& sending) {
   const std::int64_t bytes = sending.next_bytes();
   ShmChannel::Slot& slot = sending.channel->slot(sending.next);
-  // The data first, where they lie elsewhere: the peer looks at the other line, which is then
-  // written at once.
-  copy_across(slot.place_of(sending.bytes),
+  // The data first: the peer looks at the other line, which is then written at once.
+  copy_across(slot.data.data(),
               static_cast<const std::byte*>(out.data()) + sending.done, bytes);
   slot.message_bytes = sending.bytes;
   slot.tag = recorder().outgoing();
@@ -159,7 +158,7 @@ void ShmTransport::take_piece(Stream& stream, int from, const View& in, Combine 
   if (receiving.done == 0) check(from, slot, in.bytes());
   const std::int64_t bytes = receiving.next_bytes();
   const View into = piece_of(in, receiving.done, bytes);
-  const std::byte* const arriving = slot.place_of(receiving.bytes);
+  const std::byte* const arriving = slot.data.data();
   if (bytes > 0 && combine == Combine::copy) {
     std::memcpy(into.data(), arriving, static_cast<std::size_t>(bytes));
   } else if (bytes > 0) {
