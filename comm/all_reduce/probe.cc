@@ -20,8 +20,9 @@ namespace ringlet::comm {
 
 namespace {
 
-constexpr int kLeastPower = 10;   // 1 KiB
-constexpr int kInCaches = 18;     // up to 256 KiB a call finds what the call before left there
+constexpr int kLeastPower = 6;     // 64 bytes
+constexpr int kLeastInTurns = 10;  // 1 KiB: all that is smaller takes as long
+constexpr int kInCaches = 18;      // up to 256 KiB a call finds what the call before left there
 constexpr double kFarBehind = 2;  // times the best: not tried at larger sizes
 constexpr double kBehind = 1.6;   // the same: not tried at the sizes between
 constexpr double kNoRounds = 4;   // the same in the untimed calls: not worth its rounds
@@ -45,6 +46,17 @@ struct Candidate {
   std::map<int, double> seconds;  // by the power of two of bytes
 };
 
+/// Reads a number of each cache line.
+void read_lines(const ConstView& data) {
+  constexpr std::int64_t kFloatsOfALine = 16;
+  const float* const first = data.f32();
+  std::uint32_t seen = 0;
+  for (std::int64_t i = 0; i < data.count(); i += kFloatsOfALine) {
+    seen |= std::bit_cast<std::uint32_t>(first[i]);
+  }
+  asm volatile("" : : "r"(seen));  // the compiler is to believe that somebody asks
+}
+
 class Probe {
  public:
   Probe(Transport& transport, const Strategies& strategies, Stream& stream, const View& memory,
@@ -64,8 +76,9 @@ class Probe {
   ProbeResult run() {
     if (candidates_.empty()) return {};
     in_turns_ = take_turns();
+    least_power_ = in_turns_ ? kLeastInTurns : kLeastPower;
     for (int step = 4; step > 0; step /= 2) {
-      for (int power = kLeastPower; power <= most_power_; power += step) {
+      for (int power = least_power_; power <= most_power_; power += step) {
         if (!is_measured(power)) measure(power);
       }
     }
@@ -104,13 +117,12 @@ class Probe {
   /// The next measured size in that direction, or nothing's power.
   int neighbour(int power, int direction) const {
     power = std::min(power, most_power_ + 1);
-    for (power += direction; kLeastPower <= power && power <= most_power_; power += direction) {
+    for (power += direction; least_power_ <= power && power <= most_power_; power += direction) {
       if (is_measured(power)) return power;
     }
     return -1;
   }
 
-  bool has_above(int power) const { return neighbour(power, +1) >= 0; }
   double left() const { return budget_ - elapsed_; }
 
   /// Worth trying at a size: next to the front at a size beside; at one that is larger than all
@@ -236,6 +248,7 @@ class Probe {
           barrier(transport_, stream_);
           const Stopwatch watch;
           candidate->all_reduce->run(stream_, data, ReduceOp::sum);
+          read_lines(data);  // as an optimiser does: of two-shot half of them lie in others' caches
           mine.push_back(static_cast<float>(watch.seconds()));
           mine.push_back(static_cast<float>(::sched_getcpu()));
         }
@@ -284,14 +297,20 @@ class Probe {
     }
   }
 
-  /// The measured seconds, or, beyond the largest measured size, as they grow by the stated costs:
-  /// in proportion where bytes take most of the time; of small sums the rest, which is what meeting
-  /// takes, does not grow. Infinite where nothing is known.
+  /// The measured seconds; between two measured sizes as they grow with the bytes from one to the
+  /// other; beyond the largest as they grow by the stated costs: in proportion where bytes take most
+  /// of the time; of small sums the rest, which is what meeting takes, does not grow. Infinite where
+  /// nothing is known.
   double seconds_at(const Candidate& candidate, int power) const {
     constexpr int kMostlyBytes = 18;  // 256 KiB
     const int known = is_measured(power) ? power : neighbour(power, -1);
     const auto found = candidate.seconds.find(known);
     if (found == candidate.seconds.end()) return INFINITY;
+    const auto above = candidate.seconds.find(neighbour(power, +1));
+    if (known != power && above != candidate.seconds.end()) {
+      return seconds_between({bytes_of(known), {}, found->second},
+                             {bytes_of(above->first), {}, above->second}, bytes_of(power));
+    }
     const double then = stated(candidate, power), now = stated(candidate, known);
     return known < kMostlyBytes ? found->second + then - now : found->second * then / now;
   }
@@ -311,7 +330,7 @@ class Probe {
   ProbeResult result() const {
     constexpr int kMostPower = 30;  // 1 GiB
     ProbeResult result{.table = {}, .times = {}, .seconds = elapsed_, .disturbed = disturbed_};
-    for (int power = kLeastPower; power <= most_power_; ++power) {
+    for (int power = least_power_; power <= most_power_; ++power) {
       for (const Candidate& candidate : candidates_) {
         const auto found = candidate.seconds.find(power);
         if (found == candidate.seconds.end()) continue;
@@ -319,9 +338,7 @@ class Probe {
       }
     }
     const Candidate* taken = nullptr;
-    for (int power = kLeastPower; power <= kMostPower; ++power) {
-      const bool is_between = power <= most_power_ && !is_measured(power) && has_above(power);
-      if (is_between) continue;  // the size below goes on
+    for (int power = least_power_; power <= kMostPower; ++power) {
       const Candidate* next = choose(power);
       if (next == taken) continue;
       result.table.push_back(
@@ -336,13 +353,19 @@ class Probe {
   View memory_;
   double budget_;
   double elapsed_ = 0;
-  int most_power_;
+  int least_power_ = kLeastPower, most_power_;
   bool in_turns_ = false, disturbed_ = false;
   std::vector<Candidate> candidates_;
   Stopwatch watch_;
 };
 
 }  // namespace
+
+double seconds_between(const ProbedTime& fewer, const ProbedTime& more, std::int64_t bytes) {
+  const auto more_than_fewer = static_cast<double>(bytes - fewer.bytes);
+  return std::lerp(fewer.seconds, more.seconds,
+                   more_than_fewer / static_cast<double>(more.bytes - fewer.bytes));
+}
 
 std::size_t choose_of(std::span<const double> measured, std::span<const double> stated,
                       double equal) {

@@ -2,11 +2,13 @@
 // for some milliseconds. What stated costs (cost_model.h) cannot know is seen: how far the ranks'
 // processors are from each other, how many ranks share one, how fast each way of copying is here.
 //
-// Powers of two of bytes are timed from 1 KiB on, at first a few of them far apart, then those
-// between as long as there is time. A size's strategies take turns of a few calls each, as a
-// training calls the same one again and again: the first call of a turn still finds the caches as
-// another strategy left them, and does not count. A call lasts from a barrier to the end of its
-// slowest rank, and of all that count the lower quartile does: other work only ever adds time.
+// Powers of two of bytes are timed, from 64 on, or from 1024 where ranks take turns on processors:
+// at first a few of them far apart, then those between as long as there is time. Between two that
+// were timed a strategy is taken to cost so much a call and so much a byte. A size's strategies take
+// turns of a few calls each, as a training calls the same one again and again: the first call of a
+// turn still finds the caches as another strategy left them, and does not count. A call lasts from a
+// barrier until its slowest rank has read the result, of which some strategies leave a part in
+// another rank's cache. Of all that count the lower quartile does: other work only ever adds time.
 // Strategies that are far behind at two sizes, and move no fewer bytes than what is ahead, are not
 // tried at larger ones. Of those within 6 % of the fastest it takes the one with the least stated
 // costs, which is rarely far behind where processors come to lie otherwise.
@@ -40,6 +42,9 @@ struct ProbeResult {
   double seconds = 0;             ///< that rank 0 took
   bool disturbed = false;         ///< other work kept ranks on one processor that had one each
 };
+
+/// What a call of so many bytes takes, by what calls of fewer and of more took.
+double seconds_between(const ProbedTime& fewer, const ProbedTime& more, std::int64_t bytes);
 
 /// Which of several strategies a probe takes, by the seconds that it measured and those that are
 /// stated: of those within `equal` times the fastest the one with the least stated. That holds for

@@ -103,6 +103,13 @@ TEST(Probe, ComesToOneTableOnAllRanks) {
   }
 }
 
+TEST(Probe, TakesBetweenTwoSizesSoMuchACallAndSoMuchAByte) {
+  const ProbedTime fewer{1024, "ring", 3}, more{4096, "ring", 9};
+  EXPECT_EQ(seconds_between(fewer, more, 1024), 3);
+  EXPECT_EQ(seconds_between(fewer, more, 2048), 5);
+  EXPECT_EQ(seconds_between(fewer, more, 4096), 9);
+}
+
 TEST(Probe, OfOneRankHasNothingToTell) { EXPECT_TRUE(probe_on(1, {}, {}).front().table.empty()); }
 
 TEST(Probe, GoesOverProcessesToo) {

@@ -85,8 +85,8 @@ TEST_F(StrategyPicks, PassOverAFileThatIsNoneOfTheirs) {
   const TemporaryDirectory folder;
   const auto keep = folder / "probes.json";
   for (const char* content :
-       {"", "{", "[]", R"({"rule": 2})", R"({"rule": 2, "probes": 3})",
-        R"({"rule": 2, "probes": [3]})", R"({"rule": 2, "probes": [{"transport": "local"}]})"}) {
+       {"", "{", "[]", R"({"rule": 3})", R"({"rule": 3, "probes": 3})",
+        R"({"rule": 3, "probes": [3]})", R"({"rule": 3, "probes": [{"transport": "local"}]})"}) {
     testing::write_file(keep, content);
     EXPECT_TRUE(read_probes(keep).empty()) << content;
   }
@@ -94,7 +94,7 @@ TEST_F(StrategyPicks, PassOverAFileThatIsNoneOfTheirs) {
   keep_probe(keep, {"local", "0-1", 1e-6, {{2, 0, "ring"}}});
   ASSERT_FALSE(read_probes(keep).empty());
   std::string of_another_rule = testing::read_file(keep);
-  of_another_rule.replace(of_another_rule.find("\"rule\": 2"), 9, "\"rule\": 1");
+  of_another_rule.replace(of_another_rule.find("\"rule\": 3"), 9, "\"rule\": 1");
   testing::write_file(keep, of_another_rule);
   EXPECT_TRUE(read_probes(keep).empty()) << of_another_rule;
   EXPECT_EQ(picked(2, {}, "/proc/none/probes.json").pick.by, PickedBy::probe) << "cannot be kept";

@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr std::size_t kMostKept = 64;  // the newest
-constexpr int kRule = 2;               // by which probes choose: those of another are measured anew
+constexpr int kRule = 3;               // by which probes choose: those of another are measured anew
 constexpr double kAsFar = 1.3;         // times as long a least sum may take, either way
 
 bool probes(const comm::Communicator& world, const Execution& execution) {
@@ -167,9 +167,11 @@ std::string in_words(const StrategyPick& pick) {
   std::string ranges;
   for (const comm::StrategyRange& range : pick.table) {
     if (range.from_bytes > 0) {
-      const bool whole_mib = range.from_bytes % (1 << 20) == 0;
-      ranges += fmt::format(", from {} {} ", range.from_bytes >> (whole_mib ? 20 : 10),
-                            whole_mib ? "MiB" : "KiB");
+      const std::string_view unit = range.from_bytes % (1 << 20) == 0   ? "MiB"
+                                    : range.from_bytes % (1 << 10) == 0 ? "KiB"
+                                                                        : "bytes";
+      const int shift = unit == "MiB" ? 20 : unit == "KiB" ? 10 : 0;
+      ranges += fmt::format(", from {} {} ", range.from_bytes >> shift, unit);
     }
     ranges += range.strategy;
   }
