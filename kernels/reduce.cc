@@ -35,8 +35,8 @@ void reduce(Stream& stream, ReduceOp op, std::span<const ConstView> xs, std::spa
   require_reducible(xs.size(), ys[0].dtype(), options);
   for (const ConstView& x : xs) require_same_kind(kName, x, ys[0]);
   for (const View& y : ys) require_same_kind(kName, y, ys[0]);
-  dispatch(stream, work_of(xs.size(), ys.size(), ys[0].storage(), ys[0].dtype()),
-           impl::any::reduce, op, xs, ys, options);
+  dispatch(stream, work_of(xs.size(), ys.size(), ys[0].storage(), ys[0].dtype()), impl::any::reduce,
+           op, xs, ys, options);
 }
 
 void reduce_arrays(Stream& stream, ReduceOp op, const HostArrays& arrays,

@@ -23,9 +23,9 @@ namespace {
 constexpr int kLeastPower = 6;     // 64 bytes
 constexpr int kLeastInTurns = 10;  // 1 KiB: all that is smaller takes as long
 constexpr int kInCaches = 18;      // up to 256 KiB a call finds what the call before left there
-constexpr double kFarBehind = 2;  // times the best: not tried at larger sizes
-constexpr double kBehind = 1.6;   // the same: not tried at the sizes between
-constexpr double kNoRounds = 4;   // the same in the untimed calls: not worth its rounds
+constexpr double kFarBehind = 2;   // times the best: not tried at larger sizes
+constexpr double kBehind = 1.6;    // the same: not tried at the sizes between
+constexpr double kNoRounds = 4;    // the same in the untimed calls: not worth its rounds
 // So little says nothing; where ranks share processors, whose turn it is tells more.
 constexpr double kEqual = 1.06, kEqualInTurns = 1.15;
 
@@ -298,9 +298,9 @@ class Probe {
   }
 
   /// The measured seconds; between two measured sizes as they grow with the bytes from one to the
-  /// other; beyond the largest as they grow by the stated costs: in proportion where bytes take most
-  /// of the time; of small sums the rest, which is what meeting takes, does not grow. Infinite where
-  /// nothing is known.
+  /// other; beyond the largest as they grow by the stated costs: in proportion where bytes take
+  /// most of the time; of small sums the rest, which is what meeting takes, does not grow. Infinite
+  /// where nothing is known.
   double seconds_at(const Candidate& candidate, int power) const {
     constexpr int kMostlyBytes = 18;  // 256 KiB
     const int known = is_measured(power) ? power : neighbour(power, -1);

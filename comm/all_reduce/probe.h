@@ -4,14 +4,16 @@
 //
 // Powers of two of bytes are timed, from 64 on, or from 1024 where ranks take turns on processors:
 // at first a few of them far apart, then those between as long as there is time. Between two that
-// were timed a strategy is taken to cost so much a call and so much a byte. A size's strategies take
-// turns of a few calls each, as a training calls the same one again and again: the first call of a
-// turn still finds the caches as another strategy left them, and does not count. A call lasts from a
-// barrier until its slowest rank has read the result, of which some strategies leave a part in
-// another rank's cache. Of all that count the lower quartile does: other work only ever adds time.
-// Strategies that are far behind at two sizes, and move no fewer bytes than what is ahead, are not
-// tried at larger ones. Of those within 6 % of the fastest it takes the one with the least stated
-// costs, which is rarely far behind where processors come to lie otherwise.
+// were timed a strategy is taken to cost so much a call and so much a byte.
+//
+// A size's strategies take turns of a few calls each, as a training calls the same one again and
+// again: the first call of a turn still finds the caches as another strategy left them, and does
+// not count. A call lasts from a barrier until its slowest rank has read the result, of which some
+// strategies leave a part in another rank's cache. Of all that count the lower quartile does: other
+// work only ever adds time. Strategies that are far behind at two sizes, and move no fewer bytes
+// than what is ahead, are not tried at larger ones. Of those within 6 % of the fastest it takes the
+// one with the least stated costs, which is rarely far behind where processors come to lie
+// otherwise.
 #pragma once
 
 #include <cstddef>

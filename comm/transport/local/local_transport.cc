@@ -303,8 +303,8 @@ void LocalTransport::take_back(int to) noexcept {
   if (box.is_copy) return;
   if (box.state.compare_exchange_strong(expected, Mailbox::taken_back)) return;
   while (mailbox.taken.load() < number) std::this_thread::yield();
-  try {
-    mailbox.events_of(number).taken.synchronize();  // the peer's stream may still read what this rank is about to free
+  try {  // the peer's stream may still read what this rank is about to free
+    mailbox.events_of(number).taken.synchronize();
   } catch (const std::exception&) {  // then its device has failed and reads no more
   }
 }

@@ -141,8 +141,7 @@ void ShmTransport::send_piece(int to, const ConstView& out, Progress& sending) {
   const std::int64_t bytes = sending.next_bytes();
   ShmChannel::Slot& slot = sending.channel->slot(sending.next);
   // The data first: the peer looks at the other line, which is then written at once.
-  copy_across(slot.data.data(),
-              static_cast<const std::byte*>(out.data()) + sending.done, bytes);
+  copy_across(slot.data.data(), static_cast<const std::byte*>(out.data()) + sending.done, bytes);
   slot.message_bytes = sending.bytes;
   slot.tag = recorder().outgoing();
   slot.piece.store(sending.next);
