@@ -6,7 +6,8 @@
 //      narrow floats in f32 and rounded once
 //
 // One meeting, and nothing is sent. Each rank reads p n bytes. Data that are longer than a window
-// go through it in pieces.
+// go through it in pieces. Short data in the memory of the host have a window of their own, and all
+// three steps are one call (PeerAccess::reduce_short()).
 #pragma once
 
 #include <array>

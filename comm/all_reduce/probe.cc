@@ -61,7 +61,11 @@ class Probe {
  public:
   Probe(Transport& transport, const Strategies& strategies, Stream& stream, const View& memory,
         const ProbeOptions& options)
-      : transport_(transport), stream_(stream), memory_(memory), budget_(options.seconds) {
+      : transport_(transport),
+        stream_(stream),
+        memory_(memory),
+        budget_(options.seconds),
+        only_least_(options.only_least) {
     most_power_ = std::bit_width(static_cast<std::uint64_t>(options.largest)) - 1;
     for (Strategy& strategy : strategies_over(transport, strategies)) {
       const bool is_the_ring =  // on one machine; the ring itself is timed
@@ -77,9 +81,14 @@ class Probe {
     if (candidates_.empty()) return {};
     in_turns_ = take_turns();
     least_power_ = in_turns_ ? kLeastInTurns : kLeastPower;
+    if (only_least_) {
+      measure(least_power_);
+      return result();
+    }
     for (int step = 4; step > 0; step /= 2) {
       for (int power = least_power_; power <= most_power_; power += step) {
-        if (!is_measured(power)) measure(power);
+        const bool is_too_small = in_turns_ && power < kLeastInTurns;
+        if (!is_too_small && !is_measured(power)) measure(power);
       }
     }
     return result();
@@ -147,6 +156,7 @@ class Probe {
   bool is_far_ahead(const Candidate& ahead, const Candidate& behind) const {
     int sizes = in_turns_ ? 1 : 2;
     for (auto at = ahead.seconds.rbegin(); at != ahead.seconds.rend() && sizes > 0; ++at) {
+      if (at->first < kLeastInTurns) break;  // which tell of nothing but calls
       const auto found = behind.seconds.find(at->first);
       if (found == behind.seconds.end()) continue;
       if (found->second <= kFarBehind * at->second) return false;
@@ -248,7 +258,7 @@ class Probe {
           barrier(transport_, stream_);
           const Stopwatch watch;
           candidate->all_reduce->run(stream_, data, ReduceOp::sum);
-          read_lines(data);  // as an optimiser does: of two-shot half of them lie in others' caches
+          read_lines(data);  // as an optimiser does: two-shot leaves some in others' caches
           mine.push_back(static_cast<float>(watch.seconds()));
           mine.push_back(static_cast<float>(::sched_getcpu()));
         }
@@ -300,14 +310,17 @@ class Probe {
   /// The measured seconds; between two measured sizes as they grow with the bytes from one to the
   /// other; beyond the largest as they grow by the stated costs: in proportion where bytes take
   /// most of the time; of small sums the rest, which is what meeting takes, does not grow. Infinite
-  /// where nothing is known.
+  /// where nothing is known, and for what was no longer worth trying at the larger of two sizes.
   double seconds_at(const Candidate& candidate, int power) const {
     constexpr int kMostlyBytes = 18;  // 256 KiB
     const int known = is_measured(power) ? power : neighbour(power, -1);
     const auto found = candidate.seconds.find(known);
     if (found == candidate.seconds.end()) return INFINITY;
-    const auto above = candidate.seconds.find(neighbour(power, +1));
-    if (known != power && above != candidate.seconds.end()) {
+    const int next = neighbour(power, +1);
+    if (known == power) return found->second;
+    if (next >= 0) {
+      const auto above = candidate.seconds.find(next);
+      if (above == candidate.seconds.end()) return INFINITY;
       return seconds_between({bytes_of(known), {}, found->second},
                              {bytes_of(above->first), {}, above->second}, bytes_of(power));
     }
@@ -352,6 +365,7 @@ class Probe {
   Stream& stream_;
   View memory_;
   double budget_;
+  bool only_least_;
   double elapsed_ = 0;
   int least_power_ = kLeastPower, most_power_;
   bool in_turns_ = false, disturbed_ = false;
@@ -369,13 +383,20 @@ double seconds_between(const ProbedTime& fewer, const ProbedTime& more, std::int
 
 std::size_t choose_of(std::span<const double> measured, std::span<const double> stated,
                       double equal) {
+  constexpr double kAlike = 1.05;
   const double best = std::ranges::min(measured);
-  std::size_t least = measured.size();
-  for (std::size_t i = 0; i < measured.size(); ++i) {
-    const bool is_equal = measured[i] <= equal * best;
-    if (is_equal && (least == measured.size() || stated[i] < stated[least])) least = i;
+  const auto is_equal = [&](std::size_t i) { return measured[i] <= equal * best; };
+  double least = INFINITY;
+  for (std::size_t i = 0; i < stated.size(); ++i) {
+    if (is_equal(i)) least = std::min(least, stated[i]);
   }
-  return least;
+  std::size_t chosen = measured.size();
+  for (std::size_t i = 0; i < measured.size(); ++i) {
+    if (!is_equal(i) || stated[i] > kAlike * least) continue;
+    const auto both_of = [&](std::size_t of) { return std::pair(measured[of], stated[of]); };
+    if (chosen == measured.size() || both_of(i) < both_of(chosen)) chosen = i;
+  }
+  return chosen;
 }
 
 ProbeResult probe(Transport& transport, const Strategies& strategies, Stream& stream,

@@ -11,9 +11,9 @@
 // not count. A call lasts from a barrier until its slowest rank has read the result, of which some
 // strategies leave a part in another rank's cache. Of all that count the lower quartile does: other
 // work only ever adds time. Strategies that are far behind at two sizes, and move no fewer bytes
-// than what is ahead, are not tried at larger ones. Of those within 6 % of the fastest it takes the
-// one with the least stated costs, which is rarely far behind where processors come to lie
-// otherwise.
+// than what is ahead, are not tried at larger ones. Of those within 6 % of the fastest, 15 where
+// ranks take turns, it takes the one with the least stated costs, which is rarely far behind where
+// processors come to lie otherwise; of those that state as much, the fastest.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,8 @@ namespace ringlet::comm {
 
 struct ProbeOptions {
   double seconds = 0.035;          ///< about how long all of it may take
-  std::int64_t largest = 4 << 20;  ///< bytes; beyond, times grow as costs say
+  std::int64_t largest = 4 << 20;  ///< bytes, >= 1024; beyond, times grow as costs say
+  bool only_least = false;         ///< times the smallest size and no other
 };
 
 struct ProbedTime {
@@ -49,9 +50,10 @@ struct ProbeResult {
 double seconds_between(const ProbedTime& fewer, const ProbedTime& more, std::int64_t bytes);
 
 /// Which of several strategies a probe takes, by the seconds that it measured and those that are
-/// stated: of those within `equal` times the fastest the one with the least stated. That holds for
-/// processors near and far: a host may move a virtual machine's between the probe and the sums.
-/// Infinite: not known; where nothing is, all are equal. There is one at least.
+/// stated: of those within `equal` times the fastest the one with the least stated, which holds for
+/// processors near and far: a host may move a virtual machine's between the probe and the sums. Of
+/// those that state as much, to 5 %, the fastest. Infinite: not known; where nothing is, all are
+/// equal. There is one at least.
 std::size_t choose_of(std::span<const double> measured, std::span<const double> stated,
                       double equal);
 

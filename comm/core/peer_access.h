@@ -63,9 +63,10 @@ class PeerAccess {
   virtual void reduce_into(Stream& stream, ReduceOp op, const View& mine) = 0;
   /// The longest data of reduce_short(), in bytes.
   static constexpr std::int64_t kLongestShort = 4096;
-  /// data = op of all ranks' data, in the order of ranks: what a copy to a window, open(),
-  /// reduce_into() and leave() do, at once, for short data in the memory of the host. False where
-  /// they are not that, and nothing has been done: alike on all ranks. An error abandons.
+  /// data = op of all ranks' data, in the order of ranks: a copy to a window, open(), reduce_into()
+  /// and leave() at once, and abandon() after an error. Returns false, having done nothing, for
+  /// longer data, for more than kMaxReduced ranks and where the stream works behind the host: the
+  /// same on all ranks. It counts as an open().
   virtual bool reduce_short(Stream& /*stream*/, ReduceOp /*op*/, const View& /*data*/) {
     return false;
   }

@@ -19,8 +19,8 @@
 
 namespace ringlet::comm {
 
-/// Bytes of two cache lines, which Intel's and AMD's processors fetch together where these begin at
-/// a multiple of as many: what a rank looks at and the data behind it take one way, not two.
+/// Bytes of two cache lines, which Intel's processors fetch together where the first begins at a
+/// multiple of as many: what a rank looks at and the data behind it take one way, not two.
 inline constexpr std::size_t kLinesAtOnce = 128;
 
 /// to[0, bytes) = from[0, bytes). The ranges do not overlap. What was written is visible to others

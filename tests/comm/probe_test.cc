@@ -89,6 +89,9 @@ TEST(Probe, TakesOfEqualsTheOneThatStatesLess) {
   EXPECT_EQ(chosen({1.00, 1.07, 1.08}), 0U);
   EXPECT_EQ(chosen({1.00, kUnknown, 1.05}), 2U);
   EXPECT_EQ(chosen({kUnknown, kUnknown, kUnknown}), 1U);
+  EXPECT_EQ(choose_of(std::vector{1.05, 1.04, 1.00}, std::vector{1.0, 1.04, 2.0}, 1.06), 1U)
+      << "two state as much";
+  EXPECT_EQ(choose_of(std::vector{kUnknown, kUnknown}, std::vector{1.04, 1.0}, 1.06), 1U);
 }
 
 TEST(Probe, ComesToOneTableOnAllRanks) {

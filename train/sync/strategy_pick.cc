@@ -125,12 +125,13 @@ StrategyPick pick_strategies(comm::Communicator& replicas, comm::Communicator& w
   }
   // A look at the least sum tells how far the ranks are from each other, and so whether what is
   // kept is of such ranks.
-  constexpr std::int64_t kLeast = 1 << 10;
+  constexpr std::int64_t kLargest = 1 << 10;  // of the least sums, here and there
   constexpr double kAFewCalls = 6e-3;
   const bool is_first = world.rank() == 0;
   Stream& stream = device.communication();
   const InterferenceWatch watch(InterferenceWatch::Of::thread);
-  const comm::ProbeResult look = replicas.probe(stream, {.seconds = kAFewCalls, .largest = kLeast});
+  const comm::ProbeResult look =
+      replicas.probe(stream, {.seconds = kAFewCalls, .largest = kLargest, .only_least = true});
   KeptProbe now{tuned_transport(replicas.transport(), name_of(execution.transport)),
                 processors_in_words(), least_seconds(look)};
   std::string told;

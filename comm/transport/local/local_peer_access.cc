@@ -106,6 +106,7 @@ bool LocalPeerAccess::reduce_short(Stream& stream, ReduceOp op, const View& data
     ++session_;
     waiting_.throw_if_aborted();
     Shown& shown = shown_by(transport().rank());
+    shown.data = shown.copy.data();
     copy_short(stream, data, shown.copy.data());
     shown.bytes = bytes;
     shown.tag = transport().recorder().current();

@@ -5,7 +5,8 @@
 // happens between the host threads, and events order the streams: each records one when it
 // comes, and waits for those of all others.
 //
-// Closing is a meeting as well, in which nothing is shown.
+// Closing is a meeting as well, in which nothing is shown. What reduce_short() shows lies on the
+// boards themselves.
 #pragma once
 
 #include <cstdint>

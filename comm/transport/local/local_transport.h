@@ -14,7 +14,7 @@
 // A short message between threads of processors is copied by its sender, which then goes on at
 // once. That takes less time than waiting for the other rank to come and read, and where ranks take
 // turns on a processor it spares a change from one to the other. The shortest lie in the slot
-// itself, in the cache line behind that which the receiver looks at: it gets both at a time.
+// itself, in the cache line behind that which the receiver looks at (peer_memory.h).
 //
 // On streams that work behind the host (CUDA: one GPU, or several) the same handshake happens
 // between the host threads, and moves nothing: exchange returns before its data have moved, and two
@@ -107,6 +107,7 @@ struct Mailbox {
     bool in_order_with_host = true;    ///< the sender's stream
     alignas(64) std::array<std::byte, kLongestInside> inside{};
   };
+  static_assert(sizeof(Slot) == kLinesAtOnce);
   struct Events {
     LazyEvent sent;   ///< recorded by the sender's stream
     LazyEvent taken;  ///< recorded by the receiver's stream
@@ -142,10 +143,11 @@ struct PeerBoard {
     /// What reduce_short() shows: its first line comes with the one above.
     alignas(64) std::array<std::byte, PeerAccess::kLongestShort> copy{};
   };
+  static_assert(sizeof(Shown) == kLinesAtOnce + PeerAccess::kLongestShort);
   Shown shown[2];
   LazyEvent arrived[2];  ///< recorded by the rank's stream when it came
   /// 2n - 1 from before the rank shows itself in session n until it has finished with other ranks'
-  /// memory, then 2n.
+  /// memory, then 2n. In reduce_short() it reads nothing but boards, and this is 2n at its end.
   alignas(64) std::atomic<std::uint64_t> progress{0};
   std::mutex done_mutex;
   LazyEvent done;  ///< recorded by the rank's stream then; others may wait while it is once more

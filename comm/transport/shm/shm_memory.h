@@ -1,7 +1,7 @@
 // ShmMemory: one piece of memory that all processes of a machine map, and what lies in it. It has
 // room for all ranks of the world, by their numbers.
 //
-//   board     one a rank      its doorbell, and how far it has come (ShmPeerAccess)
+//   board     one a rank      its doorbell, how far it has come, and its short data (ShmPeerAccess)
 //   window    two a rank      what a rank shows the others, written by it alone
 //   channel   one a pair      messages from one rank to another, in slots that are used in turn
 //
@@ -40,6 +40,7 @@ struct ShmBoard {
     /// What reduce_short() shows: its first line comes with the one above.
     alignas(64) std::array<std::byte, PeerAccess::kLongestShort> copy{};
   };
+  static_assert(sizeof(Shown) == kLinesAtOnce + PeerAccess::kLongestShort);
   std::array<Shown, 2> shown;
 };
 
