@@ -114,6 +114,19 @@ TEST_F(Sweep, GoesOnWithMoreSeeds) {
   EXPECT_EQ(record()["settings"][0]["runs"], 3);
 }
 
+/// True when every thread of `process` is held: until then a signal may still be handled.
+bool is_held(pid_t process) {
+  for (const auto& thread : fs::directory_iterator("/proc/" + std::to_string(process) + "/task")) {
+    std::ifstream status(thread.path() / "status");
+    bool held = false;
+    for (std::string line; std::getline(status, line);) {
+      held |= line.starts_with("State:") && line.find('T') != std::string::npos;
+    }
+    if (!held) return false;
+  }
+  return true;
+}
+
 /// True when `signal` waits for `process`, which is held.
 bool is_pending(int signal, pid_t process) {
   std::ifstream status("/proc/" + std::to_string(process) + "/status");
@@ -138,6 +151,7 @@ TEST_F(Sweep, IsStoppedAndGoesOn) {
   const std::vector<pid_t> children = children_of(program.pid());
   ASSERT_EQ(children.size(), 1U);
   ::kill(children.front(), SIGSTOP);
+  ASSERT_TRUE(program.wait_until([&](const std::string&) { return is_held(children.front()); }));
   program.send(SIGINT);
   EXPECT_TRUE(
       program.wait_until([&](const std::string&) { return is_pending(SIGINT, children.front()); }));
