@@ -152,9 +152,9 @@ class Probe {
     });
   }
   /// At the two largest sizes at which both were measured: during one, the host may have moved a
-  /// virtual machine's processors. Where ranks take turns, sizes cost too much for that: at one.
+  /// virtual machine's processors, or ranks that take turns had bad luck.
   bool is_far_ahead(const Candidate& ahead, const Candidate& behind) const {
-    int sizes = in_turns_ ? 1 : 2;
+    int sizes = 2;
     for (auto at = ahead.seconds.rbegin(); at != ahead.seconds.rend() && sizes > 0; ++at) {
       if (at->first < kLeastInTurns) break;  // which tell of nothing but calls
       const auto found = behind.seconds.find(at->first);
@@ -308,9 +308,9 @@ class Probe {
   }
 
   /// The measured seconds; between two measured sizes as they grow with the bytes from one to the
-  /// other; beyond the largest as they grow by the stated costs: in proportion where bytes take
-  /// most of the time; of small sums the rest, which is what meeting takes, does not grow. Infinite
-  /// where nothing is known, and for what was no longer worth trying at the larger of two sizes.
+  /// other; beyond the largest in proportion to the bytes, where these take most of the time; else
+  /// by the stated costs of the bytes, since what meeting takes does not grow. Infinite where
+  /// nothing is known, and for what was no longer worth trying at the larger of two sizes.
   double seconds_at(const Candidate& candidate, int power) const {
     constexpr int kMostlyBytes = 18;  // 256 KiB
     const int known = is_measured(power) ? power : neighbour(power, -1);
@@ -324,8 +324,8 @@ class Probe {
       return seconds_between({bytes_of(known), {}, found->second},
                              {bytes_of(above->first), {}, above->second}, bytes_of(power));
     }
-    const double then = stated(candidate, power), now = stated(candidate, known);
-    return known < kMostlyBytes ? found->second + then - now : found->second * then / now;
+    if (known >= kMostlyBytes) return found->second * std::ldexp(1.0, power - known);
+    return found->second + stated(candidate, power) - stated(candidate, known);
   }
   double stated(const Candidate& candidate, int power) const {
     return predicted_seconds(candidate.strategy, transport_, static_cast<double>(bytes_of(power)));

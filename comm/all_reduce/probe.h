@@ -29,7 +29,7 @@ namespace ringlet::comm {
 
 struct ProbeOptions {
   double seconds = 0.035;          ///< about how long all of it may take
-  std::int64_t largest = 4 << 20;  ///< bytes, >= 1024; beyond, times grow as costs say
+  std::int64_t largest = 4 << 20;  ///< bytes, >= 1024; beyond, times grow with the bytes
   bool only_least = false;         ///< times the smallest size and no other
 };
 
