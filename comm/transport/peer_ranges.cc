@@ -75,7 +75,8 @@ void PeerRanges::reduce_part(Stream& stream, ReduceOp op, std::int64_t begin, co
 
 void PeerRanges::reduce_own(Stream& stream, ReduceOp op, std::int64_t begin, std::int64_t end) {
   take_parts(begin, end);
-  std::ranges::rotate(xs_, xs_.begin() + (transport_.rank() + 1) % transport_.size());
+  // std::ranges::rotate() is not for clang 14.
+  std::rotate(xs_.begin(), xs_.begin() + (transport_.rank() + 1) % transport_.size(), xs_.end());
   const View mine = ranges_[static_cast<std::size_t>(transport_.rank())].slice(begin, end);
   reduce(stream, op, xs_, {&mine, 1}, own(), Stores::cached,
          (transport_.size() - 1) * mine.bytes());
