@@ -98,16 +98,7 @@ void reduce_arrays(CpuStream& stream, ReduceOp op, const HostArrays& arrays,
 
 void reduce_into(CpuStream& stream, ReduceOp op, const ConstView& x, const View& y) {
   const void* const sources[] = {y.data(), x.data()};
-  void* const target = y.data();
-  const ReduceArguments arguments{.xs = sources,
-                                  .sources = 2,
-                                  .ys = &target,
-                                  .targets = 1,
-                                  .divisor = 1,
-                                  .stores = Stores::cached};
-  const ReduceFunction function = loops_for(stream).reduce(op, y.dtype());
-  for_each_part(stream, y.storage(),
-                [&](std::int64_t begin, std::int64_t end) { function(arguments, begin, end); });
+  reduce_arrays(stream, op, {sources, y.data(), y.dtype(), y.storage()}, {});
 }
 
 void cast(CpuStream& stream, const ConstView& x, const View& y) {
