@@ -35,19 +35,20 @@ void Tracer::add(const Span& span, const ExchangeDetails* details) {
   if (details != nullptr) spans_.back().details = &details_.emplace_back(*details);
 }
 
-void ScopedSpan::begin() {
-  exceptions_ = std::uncaught_exceptions();
-  begin_ns_ = now_ns();
+void ScopedSpan::begin(Tracer& tracer, std::string_view name, const char* category,
+                       std::int64_t bytes, int peer) {
+  open_.emplace(
+      Open{&tracer, name, category, bytes, peer, std::uncaught_exceptions(), now_ns(), {}});
 }
 
 void ScopedSpan::end() {
-  Span span = named(name_, category_);
-  span.begin_ns = begin_ns_;
+  Span span = named(open_->name, open_->category);
+  span.begin_ns = open_->begin_ns;
   span.end_ns = now_ns();
-  span.bytes = bytes_;
-  span.peer = peer_;
-  span.failed = std::uncaught_exceptions() > exceptions_;
-  tracer_->add(span, details_ ? &*details_ : nullptr);
+  span.bytes = open_->bytes;
+  span.peer = open_->peer;
+  span.failed = std::uncaught_exceptions() > open_->exceptions;
+  open_->tracer->add(span, open_->details ? &*open_->details : nullptr);
 }
 
 }  // namespace ringlet

@@ -101,32 +101,36 @@ class Tracer {
 class ScopedSpan {
  public:
   ScopedSpan(Tracer* tracer, std::string_view name, const char* category, std::int64_t bytes = -1,
-             int peer = -1)
-      : tracer_(tracer), name_(name), category_(category), bytes_(bytes), peer_(peer) {
-    if (tracer_ != nullptr) begin();
+             int peer = -1) {
+    if (tracer != nullptr) begin(*tracer, name, category, bytes, peer);
   }
   ~ScopedSpan() {
-    if (tracer_ != nullptr) end();
+    if (open_) end();
   }
   ScopedSpan(const ScopedSpan&) = delete;
   ScopedSpan& operator=(const ScopedSpan&) = delete;
 
-  bool traces() const { return tracer_ != nullptr; }
-  /// To be filled where it traces(); else they cost nothing.
-  ExchangeDetails& details() { return details_ ? *details_ : details_.emplace(); }
+  bool traces() const { return open_.has_value(); }
+  /// To be filled, and only where it traces().
+  ExchangeDetails& details() { return open_->details ? *open_->details : open_->details.emplace(); }
 
  private:
-  void begin();
+  struct Open {
+    Tracer* tracer;
+    std::string_view name;
+    const char* category;
+    std::int64_t bytes;
+    int peer;
+    int exceptions;  // that were on their way when it began
+    std::int64_t begin_ns;
+    std::optional<ExchangeDetails> details;
+  };
+  void begin(Tracer& tracer, std::string_view name, const char* category, std::int64_t bytes,
+             int peer);
   void end();
 
-  Tracer* tracer_;
-  std::string_view name_;
-  const char* category_;
-  std::int64_t bytes_;
-  int peer_;
-  int exceptions_ = 0;  // that were on their way when it began
-  std::int64_t begin_ns_ = 0;
-  std::optional<ExchangeDetails> details_;
+  // Nothing of it is written where nobody traces: a short all-reduce has five of these.
+  std::optional<Open> open_;
 };
 
 }  // namespace ringlet
