@@ -15,7 +15,7 @@ class MetaStream : public Stream {
  public:
   using Stream::Stream;
   void* workspace(std::int64_t) override { return nullptr; }
-  void run(Task) override {}
+  void run(Task&&) override {}
   void record(Event&) override {}
   void wait(Event&) override {}
   void synchronize() override {}

@@ -94,7 +94,7 @@ class Stream {
 
   /// Runs `task` on the stream's host thread after everything handed over before. Where the stream
   /// runs in place, the call returns when the task has run, and throws what the task throws.
-  virtual void run(Task task) = 0;
+  virtual void run(Task&& task) = 0;
 
   /// `event` is reached when everything handed to this stream so far has run.
   virtual void record(Event& event) = 0;

@@ -38,7 +38,7 @@ void* CpuStream::grown(Memory& memory, std::int64_t bytes) {
   return memory.data;
 }
 
-void CpuStream::run(Task task) { task(); }
+void CpuStream::run(Task&& task) { task(); }
 
 void CpuStream::record(Event& event) {
   RecordCount& records = static_cast<CpuEvent&>(event).records;
@@ -53,7 +53,7 @@ void CpuStream::wait(Event& event) {
 CpuQueueStream::CpuQueueStream(CpuDevice& device, const char* name, const DeviceOptions& options)
     : CpuStream(device, name, nullptr, options) {}
 
-void CpuQueueStream::run(Task task) {
+void CpuQueueStream::run(Task&& task) {
   if (queue_.is_running_here()) return task();
   queue_.run(task);
 }

@@ -60,7 +60,7 @@ class CpuStream : public Stream {
   static constexpr int kScratches = 6;
   void* scratch(int index, std::int64_t bytes);
 
-  void run(Task task) override;
+  void run(Task&& task) override;
   void record(Event& event) override;
   void wait(Event& event) override;
   void synchronize() override {}
@@ -84,7 +84,7 @@ class CpuQueueStream final : public CpuStream {
  public:
   CpuQueueStream(CpuDevice& device, const char* name, const DeviceOptions& options);
 
-  void run(Task task) override;
+  void run(Task&& task) override;
   void record(Event& event) override;
   void wait(Event& event) override;
   void synchronize() override { queue_.synchronize(); }

@@ -231,7 +231,7 @@ void CudaStream::launch(Graph& graph) {
 CudaQueueStream::CudaQueueStream(CudaDevice& device, const char* name, const DeviceOptions& options)
     : CudaStream(device, name, options), queue_([&device] { make_current(device.id().index); }) {}
 
-void CudaQueueStream::run(Task task) {
+void CudaQueueStream::run(Task&& task) {
   if (queue_.is_running_here()) return task();
   queue_.run(task);
 }

@@ -102,7 +102,7 @@ class CudaStream : public Stream {
   /// cuBLASLt and cuDNN for this stream, opened at the first call.
   CudaLibraries& libraries();
 
-  void run(Task task) override { task(); }
+  void run(Task&& task) override { task(); }
   void record(Event& event) override;
   void wait(Event& event) override;
   void synchronize() override;
@@ -165,7 +165,7 @@ class CudaQueueStream final : public CudaStream {
  public:
   CudaQueueStream(CudaDevice& device, const char* name, const DeviceOptions& options);
 
-  void run(Task task) override;
+  void run(Task&& task) override;
   void record(Event& event) override;
   void wait(Event& event) override;
   void synchronize() override;

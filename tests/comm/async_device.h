@@ -127,7 +127,7 @@ class AsyncStream final : public Stream, public StandInStream {
     }
     return workspaces_.back().data();
   }
-  void run(Task task) override { task(); }
+  void run(Task&& task) override { task(); }
   void record(Event& event) override {
     auto state = static_cast<AsyncEvent&>(event).state();
     launch([state, record = state->make()] { state->reach(record); });

@@ -181,7 +181,7 @@ class LateStream final : public Stream {
     }
     return workspace_;
   }
-  void run(Task task) override { task(); }
+  void run(Task&& task) override { task(); }
   void record(Event& event) override {
     machine_.record(index_, static_cast<LateEvent&>(event).state());
   }
