@@ -37,8 +37,8 @@ void send_recv(const CollectiveCall& call, comm::Communicator& ranks, Stream& st
 
 }  // namespace
 
-void run(const CollectiveCall& call, comm::Communicator& ranks, Stream& stream, ConstView input,
-         View result) {
+void run(const CollectiveCall& call, comm::Communicator& ranks, Stream& stream,
+         const ConstView& input, const View& result) {
   switch (call.collective.id) {
     case CollectiveId::all_reduce:
       return ranks.all_reduce(stream, result, call.name, call.op);

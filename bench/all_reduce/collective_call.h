@@ -25,8 +25,8 @@ struct CollectiveCall {
 /// Runs it: stream-ordered, and throws, as Communicator's own. `result`: rank-1, as long as the
 /// size. `input`: of all-gather the rank's part, which may be its part of the result; of all-to-all
 /// and send-recv the whole of it, apart from the result; others find their input in the result.
-void run(const CollectiveCall& call, comm::Communicator& ranks, Stream& stream, ConstView input,
-         View result);
+void run(const CollectiveCall& call, comm::Communicator& ranks, Stream& stream,
+         const ConstView& input, const View& result);
 
 /// The elements of `count` that a rank has of its own afterwards, from `begin` up to `end`: its
 /// part of reduce-scatter's result, nothing of a reduction that another rank is the root of, else

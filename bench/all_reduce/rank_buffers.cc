@@ -44,6 +44,7 @@ RankBuffers::RankBuffers(const Work& work, Device& device, const comm::Communica
   called_with_ = calls_with_other ? other_.view() : within;
   // Of a broadcast only the root's input goes anywhere.
   const bool is_read = collective.reduces || !collective.has_root || rank_ == work.call.root;
+  owned_ = find_owned();
   if (!is_natural && is_read) copied_to_ = calls_with_other ? other_.view() : within;
   if (!stream_.in_order_with_host()) on_host_.resize(static_cast<std::size_t>(work.bytes));
 }
@@ -64,13 +65,13 @@ void RankBuffers::copy_input() {
   }
 }
 
-View RankBuffers::owned() const {
+View RankBuffers::find_owned() const {
   const auto [begin, end] = owned_after(work_.call, rank_, ranks_, result().count());
   return result().slice(begin, end);
 }
 
 void RankBuffers::read_result() {
-  if (on_host_.empty()) kept_ = read_all(owned().data(), owned().bytes());
+  if (on_host_.empty()) kept_ = read_all(owned_.data(), owned_.bytes());
 }
 
 std::int64_t RankBuffers::count_wrong(std::int64_t iteration) {

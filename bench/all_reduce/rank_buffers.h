@@ -35,10 +35,10 @@ class RankBuffers {
               const comm::Transport& ranks);
 
   const Work& work() const { return work_; }
-  View result() const { return result_; }
+  const View& result() const { return whole_; }
   /// What the collective reads, where that is not the result.
-  ConstView input() const { return called_with_; }
-  std::int64_t bytes() const { return result_.view().bytes(); }
+  const ConstView& input() const { return called_with_; }
+  std::int64_t bytes() const { return whole_.bytes(); }
 
   void write_input(std::int64_t iteration);
   /// Puts the input where the collective reads it, if it lies elsewhere.
@@ -50,7 +50,7 @@ class RankBuffers {
   std::uint64_t hash();
 
  private:
-  View owned() const;
+  View find_owned() const;
   ConstView result_on_host();
 
   Stream& stream_;
@@ -58,10 +58,12 @@ class RankBuffers {
   int rank_, ranks_;
   TestPattern pattern_;
   Tensor result_;
+  View whole_ = result_;             // the result: made once, since handing it over is timed
   Tensor other_{};                   // the kept input, or what is called with in its stead
   View written_{};                   // where the input is before the call
   ConstView called_with_{};          // what the call reads
   View copied_to_{};                 // absent: nothing is copied
+  View owned_{};                     // what this rank has of it after the call; the same
   std::vector<std::byte> on_host_;   // of memory that the host cannot reach
   volatile std::uint64_t kept_ = 0;  // so that the result is read
 };
