@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <mutex>
 #include <set>
+#include <thread>
 
 #include "base/trace.h"
 
@@ -57,22 +59,77 @@ std::string describe(const CollectiveRecord& record) {
                      record.name.data());
 }
 
+// A reader that sees anything of a change sees the odd version before it or a later one: the stores
+// release, the loads acquire.
+
+struct SharedRecord::Changing {
+  explicit Changing(std::atomic<std::uint64_t>& of) : version(of) {
+    version.store(++number, std::memory_order_relaxed);
+  }
+  ~Changing() { version.store(++number, std::memory_order_release); }
+  Changing(const Changing&) = delete;
+  Changing& operator=(const Changing&) = delete;
+
+  std::atomic<std::uint64_t>& version;
+  std::uint64_t number = version.load(std::memory_order_relaxed);
+};
+
+void SharedRecord::enter(const CollectiveTag& tag, std::string_view name,
+                         std::int64_t now) noexcept {
+  const Changing changing(version_);
+  sequence_.store(tag.sequence, std::memory_order_release);
+  bytes_.store(tag.bytes, std::memory_order_release);
+  kind_.store(tag.kind, std::memory_order_release);
+  entered_ns_.store(now, std::memory_order_release);
+  left_ns_.store(0, std::memory_order_release);
+  const std::size_t length = std::min(name.size(), sizeof(CollectiveRecord::name) - 1);
+  // The last word ends with a 0 at least, which ends the name.
+  for (std::size_t word = 0; word <= length / sizeof(Word); ++word) {
+    const std::size_t begin = word * sizeof(Word);
+    Word text = 0;
+    if (begin + sizeof text <= length) {
+      std::memcpy(&text, name.data() + begin, sizeof text);
+    } else {
+      std::memcpy(&text, name.data() + begin, length - begin);
+    }
+    name_[word].store(text, std::memory_order_release);
+  }
+}
+
+void SharedRecord::leave(std::int64_t now) noexcept {
+  const Changing changing(version_);
+  left_ns_.store(now, std::memory_order_release);
+}
+
+CollectiveRecord SharedRecord::load() const noexcept {
+  while (true) {
+    const std::uint64_t before = version_.load(std::memory_order_acquire);
+    CollectiveRecord record;
+    record.tag = {.sequence = sequence_.load(std::memory_order_acquire),
+                  .bytes = bytes_.load(std::memory_order_acquire),
+                  .kind = kind_.load(std::memory_order_acquire)};
+    record.entered_ns = entered_ns_.load(std::memory_order_acquire);
+    record.left_ns = left_ns_.load(std::memory_order_acquire);
+    for (std::size_t word = 0; word < kNameWords; ++word) {
+      const Word text = name_[word].load(std::memory_order_acquire);
+      std::memcpy(record.name.data() + word * sizeof text, &text, sizeof text);
+    }
+    if (before % 2 == 0 && version_.load(std::memory_order_relaxed) == before) return record;
+    std::this_thread::yield();
+  }
+}
+
 void FlightRecorder::enter(CollectiveKind kind, std::int64_t bytes, std::string_view name) {
-  const std::lock_guard lock(lock_);
-  CollectiveRecord& record = records_[static_cast<std::size_t>(entered_) % kRecords];
-  ++entered_;
-  current_ = {.sequence = entered_, .bytes = bytes, .kind = kind};
-  record.tag = current_;
-  const std::size_t length = std::min(name.size(), record.name.size() - 1);
-  std::copy_n(name.data(), length, record.name.data());
-  record.name[length] = 0;
-  record.entered_ns = coarse_now_ns();
-  record.left_ns = 0;
+  const std::int64_t sequence = entered_.load(std::memory_order_relaxed) + 1;
+  current_ = {.sequence = sequence, .bytes = bytes, .kind = kind};
+  records_[static_cast<std::size_t>(sequence - 1) % kRecords].enter(current_, name,
+                                                                    coarse_now_ns());
+  entered_.store(sequence, std::memory_order_release);
 }
 
 void FlightRecorder::leave() {
-  const std::lock_guard lock(lock_);
-  records_[static_cast<std::size_t>(entered_ - 1) % kRecords].left_ns = coarse_now_ns();
+  const std::int64_t sequence = entered_.load(std::memory_order_relaxed);
+  records_[static_cast<std::size_t>(sequence - 1) % kRecords].leave(coarse_now_ns());
   current_ = {};
 }
 
@@ -113,23 +170,22 @@ Activity FlightRecorder::activity() const {
 }
 
 std::optional<CollectiveRecord> FlightRecorder::latest() const {
-  const std::lock_guard lock(lock_);
-  if (entered_ == 0) return std::nullopt;
-  return records_[static_cast<std::size_t>(entered_ - 1) % kRecords];
+  const std::int64_t entered = entered_.load(std::memory_order_acquire);
+  if (entered == 0) return std::nullopt;
+  return record(entered).load();
 }
 
 std::optional<CollectiveRecord> FlightRecorder::find(const CollectiveTag& tag) const {
-  const std::lock_guard lock(lock_);
-  const CollectiveRecord& record = records_[static_cast<std::size_t>(tag.sequence - 1) % kRecords];
-  return record.tag == tag ? std::optional(record) : std::nullopt;
+  if (tag.sequence < 1) return std::nullopt;
+  const CollectiveRecord found = record(tag.sequence).load();
+  return found.tag == tag ? std::optional(found) : std::nullopt;
 }
 
 std::vector<CollectiveRecord> FlightRecorder::history() const {
-  const std::lock_guard lock(lock_);
-  const auto end = static_cast<std::size_t>(entered_);
+  const std::int64_t end = entered_.load(std::memory_order_acquire);
   std::vector<CollectiveRecord> history;
-  for (std::size_t i = end - std::min(end, kRecords); i < end; ++i) {
-    history.push_back(records_[i % kRecords]);
+  for (std::int64_t i = end - std::min<std::int64_t>(end, kRecords) + 1; i <= end; ++i) {
+    history.push_back(record(i).load());
   }
   return history;
 }

@@ -16,7 +16,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "comm/core/work_clock.h"
@@ -102,17 +101,24 @@ struct Activity {
 /// The same text, which lives until the process ends: for names of which there are few.
 const char* lasting(const std::string& text);
 
-/// A lock for a few stores that is hardly ever contended. (A std::mutex costs more than a small
-/// all-reduce can spare.)
-class SpinLock {
+/// A CollectiveRecord that one thread writes and any reads meanwhile. The writer never waits, and
+/// uses no locked instruction: a small all-reduce feels each.
+class SharedRecord {
  public:
-  void lock() noexcept {
-    while (taken_.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
-  }
-  void unlock() noexcept { taken_.clear(std::memory_order_release); }
+  void enter(const CollectiveTag& tag, std::string_view name, std::int64_t now) noexcept;
+  void leave(std::int64_t now) noexcept;
+  CollectiveRecord load() const noexcept;
 
  private:
-  std::atomic_flag taken_;
+  /// From its construction to its end the record changes, which shows in `version_`: it is odd.
+  struct Changing;
+  using Word = std::uint64_t;
+  static constexpr std::size_t kNameWords = sizeof(CollectiveRecord::name) / sizeof(Word);
+
+  std::atomic<std::uint64_t> version_{0};
+  std::atomic<std::int64_t> sequence_{0}, bytes_{0}, entered_ns_{0}, left_ns_{0};
+  std::atomic<CollectiveKind> kind_{CollectiveKind::none};
+  std::array<std::atomic<Word>, kNameWords> name_{};
 };
 
 class FlightRecorder {
@@ -195,10 +201,11 @@ class FlightRecorder {
   CollectiveTag current_;
   MessageName out_, in_;
   SharedExchange exchange_;
-  mutable SpinLock lock_;  // guards records_ and entered_
-  std::array<CollectiveRecord, kRecords> records_;
-  std::int64_t entered_ =
-      0;  // collectives so far; the latest is records_[(entered_ - 1) % kRecords]
+  const SharedRecord& record(std::int64_t sequence) const {
+    return records_[static_cast<std::size_t>(sequence - 1) % kRecords];
+  }
+  std::array<SharedRecord, kRecords> records_;
+  std::atomic<std::int64_t> entered_{0};  // collectives so far
   std::atomic<const char*> activity_{nullptr};
   std::atomic<std::int64_t> activity_since_ns_{0};
   WorkClock work_clock_;
