@@ -174,6 +174,11 @@ class Transport {
   virtual FlightRecorder& recorder() = 0;
   /// What `rank` did last, or nothing where its process does not answer.
   virtual std::optional<RankStatus> look_at(int rank) const = 0;
+  /// This rank has waited for a while in its collective, which others see by waits_in() from now.
+  virtual void show_wait() {}
+  /// The collective in which `rank` waits, or waited last, where that is seen without asking its
+  /// process.
+  virtual std::optional<CollectiveRecord> waits_in(int /*rank*/) const { return std::nullopt; }
 
   /// The transport to the whole world that this one is a part of; itself where it is none.
   virtual Transport& whole() { return *this; }

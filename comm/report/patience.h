@@ -35,16 +35,19 @@ inline std::chrono::nanoseconds timeout_of(const Transport& transport) {
 class SlicedWait {
  public:
   explicit SlicedWait(std::chrono::nanoseconds longest) : left_(longest) {}
-  /// The next slice; 0 when the time has passed.
+  /// The next slice; 0 when the time has passed. The first is short: who waits for longer may look
+  /// why.
   std::chrono::nanoseconds next() {
-    constexpr std::chrono::milliseconds kSlice(500);
-    const auto slice = std::min<std::chrono::nanoseconds>(left_, kSlice);
+    constexpr std::chrono::milliseconds kFirst(10), kSlice(500);
+    const auto slice = std::min<std::chrono::nanoseconds>(left_, is_first_ ? kFirst : kSlice);
+    is_first_ = false;
     left_ -= slice;
     return slice;
   }
 
  private:
   std::chrono::nanoseconds left_;
+  bool is_first_ = true;
 };
 
 }  // namespace ringlet::comm

@@ -103,14 +103,14 @@ class RankWait {
   template <class Ready, class Missing>
   void wait_until(Ready ready, Missing missing) {
     std::chrono::nanoseconds longest = timeout_of(transport_);
-    while (!wait_for(ready, longest)) {
+    while (!wait_for(ready, missing, longest)) {
       longest = patience_of(transport_);
       if (longest.count() == 0) fail<TimeoutError>(explain_timeout(transport_, missing()));
     }
   }
 
-  template <class Ready>
-  bool wait_for(Ready ready, std::chrono::nanoseconds longest) {
+  template <class Ready, class Missing>
+  bool wait_for(Ready ready, Missing missing, std::chrono::nanoseconds longest) {
     SlicedWait wait(longest);
     while (true) {
       const std::chrono::nanoseconds slice = wait.next();
@@ -118,7 +118,20 @@ class RankWait {
           doorbell_.wait([&] { return ready() || group_.aborted(); }, spin_, slice);
       throw_if_aborted();
       if (in_time || slice.count() == 0) return in_time;
+      compare_with(missing());
     }
+  }
+
+  /// Throws MismatchError where `peer` has come to another collective by the same number, and waits
+  /// there in another way: in a message, say, while this rank is at a meeting.
+  void compare_with(int peer) {
+    const CollectiveTag& mine = transport_.recorder().current();
+    if (mine.sequence == 0) return;  // outside of any
+    transport_.show_wait();
+    const auto theirs = transport_.waits_in(peer);
+    if (!theirs || theirs->tag.sequence != mine.sequence || theirs->tag == mine) return;
+    fail<MismatchError>(explain_mismatch(peer, theirs->tag.bytes, theirs, transport_.rank(),
+                                         mine.bytes, transport_.recorder().latest()));
   }
 
   RanksGroup& group_;

@@ -284,6 +284,26 @@ TEST_P(ProcessesTest, NameTheCollectivesThatDoNotMatch) {
   EXPECT_TRUE(contains(all, "#1 broadcast weights, 400 bytes")) << all;
 }
 
+// Two ranks meet over boards, and the third sends messages: nobody would ever come.
+TEST(ProcessesOfOneMachine, NameCollectivesThatMeetInUnlikeWays) {
+  const auto begin = std::chrono::steady_clock::now();
+  Processes world({3, 1});
+  const auto messages = messages_of_ranks(3, [&](int rank) {
+    const auto device = in_place_device();
+    Communicator communicator(world.transport(rank), {"ring", 60});
+    Values data(100);
+    if (rank == 1) {
+      communicator.all_reduce(device->communication(), view_of(data), "loss");
+    } else {
+      communicator.broadcast(device->communication(), 0, view_of(data), "weights");
+    }
+  });
+  const std::string all = messages[0] + messages[1] + messages[2];
+  EXPECT_TRUE(contains(all, "#1 all_reduce loss, 400 bytes")) << all;
+  EXPECT_TRUE(contains(all, "#1 broadcast weights, 400 bytes")) << all;
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
+}
+
 TEST_P(ProcessesTest, SayWhoDidNotComeAndWhatThatRankDidLast) {
   Processes world({2, 2, GetParam()});
   world.transport(3).recorder().set_activity("data loading");

@@ -61,6 +61,10 @@ class LocalTransport final : public Transport {
     if (!group_.holds(other)) return group_.look_elsewhere_(other, number_);
     return group_.status_of(other, number_);
   }
+  std::optional<CollectiveRecord> waits_in(int other) const override {
+    if (!group_.holds(other)) return std::nullopt;
+    return channel_.transport(other).recorder().latest();
+  }
   const RankNames& names() const override { return group_.names(); }
   CostModel typical_costs() const override { return memory_costs(size(), group_.processors_); }
   PeerAccess* peer_access() override {

@@ -30,6 +30,7 @@ namespace ringlet::comm {
 /// What a rank shows the others. Sessions are numbered 1, 2, 3, ...; all ranks open the same ones.
 struct ShmBoard {
   Doorbell doorbell;
+  SharedRecord waits;  ///< Transport::show_wait()
   /// A rank comes to session n + 2 only when everybody has come to n + 1 and has therefore read
   /// what was shown in n: two of these are enough.
   struct alignas(kLinesAtOnce) Shown {

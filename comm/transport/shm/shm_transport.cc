@@ -65,6 +65,15 @@ class ShmTransport final : public Transport {
   std::optional<RootCause> root_cause() const override { return group_.root_cause(); }
   FlightRecorder& recorder() override { return local_.recorder(); }
   std::optional<RankStatus> look_at(int other) const override { return local_.look_at(other); }
+  void show_wait() override {
+    const auto latest = recorder().latest();
+    if (latest) {
+      memory_.board(rank()).waits.enter(latest->tag, latest->name.data(), latest->entered_ns);
+    }
+  }
+  std::optional<CollectiveRecord> waits_in(int other) const override {
+    return memory_.board(other).waits.load();
+  }
   const RankNames& names() const override { return local_.names(); }
   CostModel typical_costs() const override { return memory_costs(size(), processors_); }
   PeerAccess* peer_access() override { return world().machines == 1 ? &peers_ : nullptr; }
