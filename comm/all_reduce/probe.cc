@@ -22,10 +22,12 @@ namespace {
 
 constexpr int kLeastPower = 6;     // 64 bytes
 constexpr int kLeastInTurns = 10;  // 1 KiB: all that is smaller takes as long
-constexpr int kInCaches = 18;      // up to 256 KiB a call finds what the call before left there
-constexpr double kFarBehind = 2;   // times the best: not tried at larger sizes
-constexpr double kBehind = 1.6;    // the same: not tried at the sizes between
-constexpr double kNoRounds = 4;    // the same in the untimed calls: not worth its rounds
+constexpr int kShort = 12;         // up to 4 KiB calls are timed in rows
+constexpr int kInARow = 8;
+constexpr int kInCaches = 18;     // up to 256 KiB a call finds what the call before left there
+constexpr double kFarBehind = 2;  // times the best: not tried at larger sizes
+constexpr double kBehind = 1.6;   // the same: not tried at the sizes between
+constexpr double kNoRounds = 4;   // the same in the untimed calls: not worth its rounds
 // So little says nothing; where ranks share processors, whose turn it is tells more.
 constexpr double kEqual = 1.06, kEqualInTurns = 1.15;
 
@@ -248,6 +250,9 @@ class Probe {
   /// system moves them apart soon.
   Calls call(const Few& few, int power, int rounds, int calls) {
     const View data = memory_.slice(0, bytes_of(power) / size_of(memory_.dtype()));
+    // What a call leaves to be done beside the next one shows only there, and a look at the clock
+    // takes a tenth as long as a short call.
+    const int in_a_row = in_turns_ || power > kShort ? 1 : kInARow;
     std::vector<float> mine;  // seconds and processor of each call; last, what has passed
     for (int round = 0; round < rounds; ++round) {
       for (Candidate* candidate : few) {
@@ -257,9 +262,11 @@ class Probe {
           fill(stream_, 0, data);
           barrier(transport_, stream_);
           const Stopwatch watch;
-          candidate->all_reduce->run(stream_, data, ReduceOp::sum);
-          read_lines(data);  // as an optimiser does: two-shot leaves some in others' caches
-          mine.push_back(static_cast<float>(watch.seconds()));
+          for (int i = 0; i < in_a_row; ++i) {
+            candidate->all_reduce->run(stream_, data, ReduceOp::sum);
+            read_lines(data);  // as an optimiser does: two-shot leaves some in others' caches
+          }
+          mine.push_back(static_cast<float>(watch.seconds() / in_a_row));
           mine.push_back(static_cast<float>(::sched_getcpu()));
         }
       }
