@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "comm/all_reduce/auto.h"
 #include "comm/all_reduce/collectives.h"
+#include "comm/core/flat.h"
 #include "comm/core/rank_text.h"
 #include "comm/report/answer_watch.h"
 #include "kernels/elementwise.h"
@@ -23,16 +24,6 @@ namespace {
 /// Memory as a view of bytes.
 View bytes_at(void* data, std::int64_t bytes) { return {data, {bytes}, DType::u8}; }
 ConstView bytes_at(const void* data, std::int64_t bytes) { return {data, {bytes}, DType::u8}; }
-
-/// All that a view stores as one row, small enough to be captured by a Task.
-struct Flat {
-  void* data;
-  std::int64_t count;
-  DType dtype;
-  std::int64_t bytes() const { return count * size_of(dtype); }
-  View view() const { return {data, {count}, dtype}; }
-};
-Flat flat(const View& data) { return {data.address(), data.storage(), data.dtype()}; }
 
 /// What the next exchanges are about. Traces alone ask for it.
 void note_subject(Transport& transport, const Stream& stream, const View& data) {
@@ -146,9 +137,8 @@ void Communicator::all_reduce(Stream& stream, View data, std::string_view name, 
   require_reducible("all_reduce", data);
   stream.run([this, &stream, to = flat(data), name, op] {
     collective(stream, {CollectiveKind::all_reduce, to.bytes(), name, to.dtype, op}, [&] {
-      const View view = to.view();
-      note_subject(transport_, stream, view);
-      all_reduce_->run(stream, view, op);
+      if (stream.tracer() != nullptr) transport_.set_subject(to.view());
+      if (!all_reduce_->run_short(stream, to, op)) all_reduce_->run(stream, to.view(), op);
     });
   });
 }

@@ -27,6 +27,7 @@
 #include <optional>
 
 #include "comm/all_reduce/cost_model.h"
+#include "comm/core/flat.h"
 #include "comm/core/transport.h"
 
 namespace ringlet::comm {
@@ -46,6 +47,10 @@ class AllReduce {
   /// data = op of data over all ranks, in place; f32, f16, bf16 or i32 [count], the same count on
   /// every rank. Called on the thread that runs `stream`, stream-ordered like Transport::exchange.
   virtual void run(Stream& stream, View data, ReduceOp op) = 0;
+  /// The same, of a strategy that has a shorter way for so few: else false, and nothing is done.
+  virtual bool run_short(Stream& /*stream*/, const Flat& /*data*/, ReduceOp /*op*/) {
+    return false;
+  }
 
   /// Of a strategy that `narrows_between` (strategies.h): the sum of f32, while what goes between
   /// machines is of `wire`'s type: memory for as many elements as `data` has, of this rank alone.

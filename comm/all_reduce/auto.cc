@@ -46,6 +46,10 @@ void AutoAllReduce::run(Stream& stream, View data, ReduceOp op) {
   strategy_for(data.bytes()).run(stream, data, op);
 }
 
+bool AutoAllReduce::run_short(Stream& stream, const Flat& data, ReduceOp op) {
+  return strategy_for(data.bytes()).run_short(stream, data, op);
+}
+
 std::optional<std::int64_t> AutoAllReduce::elements_sent(std::int64_t count) const {
   return strategy_for(count * size_of(DType::f32)).elements_sent(count);
 }

@@ -29,6 +29,7 @@ class AutoAllReduce final : public AllReduce {
   const char* name() const override { return kName; }
   const char* name_for(std::int64_t bytes) const override { return strategy_for(bytes).name(); }
   void run(Stream& stream, View data, ReduceOp op) override;
+  bool run_short(Stream& stream, const Flat& data, ReduceOp op) override;
   /// elements_sent() of the strategy that is picked for f32 [count].
   std::optional<std::int64_t> elements_sent(std::int64_t count) const override;
 

@@ -21,11 +21,33 @@ PeerAccess* peers_for(Transport& transport, Stream& stream, const View& data) {
   return peers.can_show(data) ? &peers : nullptr;
 }
 
+/// The same for data that are few: null where they do not fit a board (PeerAccess::share()).
+/// `bytes`: what a rank shows.
+PeerAccess* peers_for_short(Transport& transport, Stream& stream, std::int64_t bytes) {
+  if (transport.size() == 1) return {};
+  PeerAccess* const peers = transport.peer_access();
+  return peers != nullptr && peers->shares(stream, bytes) ? peers : nullptr;
+}
+
+/// Whether a sum in the order of the ring has the ring's bits, which rounds narrow floats with each
+/// message.
+bool adds_alike(int ranks, DType dtype) {
+  return ranks == 2 || dtype == DType::f32 || dtype == DType::i32;
+}
+
 }  // namespace
 
 void broadcast(Transport& transport, Stream& stream, int root, View data) {
+  require(0 <= root && root < transport.size(), "broadcast", "the root is a rank of the world");
+  PeerAccess* const peers = peers_for_short(transport, stream, data.bytes());
+  if (peers == nullptr) return broadcast_by_tree(transport, stream, root, data);
+  with_shared(*peers, stream, data.data(), data.bytes(), [&] {
+    if (transport.rank() != root) peers->read_shared(stream, root, 0, data);
+  });
+}
+
+void broadcast_by_tree(Transport& transport, Stream& stream, int root, View data) {
   const int p = transport.size();
-  require(0 <= root && root < p, "broadcast", "the root is a rank of the world");
   const int position = (transport.rank() - root + p) % p;  // in the tree, whose root has position 0
   const auto rank_at = [root, p](int other_position) { return (other_position + root) % p; };
 
@@ -44,8 +66,16 @@ void finish_reduction(Stream& stream, View data, ReduceOp op, int ranks) {
 }
 
 void reduce(Transport& transport, Stream& stream, int root, View data, ReduceOp op) {
+  require(0 <= root && root < transport.size(), "reduce", "the root is a rank of the world");
+  PeerAccess* const peers = peers_for_short(transport, stream, data.bytes());
+  if (peers == nullptr) return reduce_by_tree(transport, stream, root, data, op);
+  with_shared(*peers, stream, data.data(), data.bytes(), [&] {
+    if (transport.rank() == root) peers->reduce_shared(stream, op, 0, flat(data), root);
+  });
+}
+
+void reduce_by_tree(Transport& transport, Stream& stream, int root, View data, ReduceOp op) {
   const int p = transport.size();
-  require(0 <= root && root < p, "reduce", "the root is a rank of the world");
   const int position = (transport.rank() - root + p) % p;  // in the tree, whose root has position 0
   const auto rank_at = [root, p](int other_position) { return (other_position + root) % p; };
 
@@ -63,17 +93,23 @@ void reduce(Transport& transport, Stream& stream, int root, View data, ReduceOp 
 
 void reduce_scatter(Transport& transport, Stream& stream, View data, ReduceOp op) {
   const int p = transport.size();
-  // A ring rounds narrow floats with each message.
-  const bool adds_alike = p == 2 || data.dtype() == DType::f32 || data.dtype() == DType::i32;
-  PeerAccess* const peers = adds_alike ? peers_for(transport, stream, data) : nullptr;
-  if (peers != nullptr) {
-    return with_peers(*peers, stream, data, [&] {
-      peers->reduce_own(stream, op, part_begin(data.count(), p, transport.rank()),
-                        part_begin(data.count(), p, transport.rank() + 1));
-      peers->close(stream);
-    });
+  const int rank = transport.rank();
+  if (adds_alike(p, data.dtype())) {
+    const std::int64_t begin = part_begin(data.count(), p, rank);
+    const std::int64_t end = part_begin(data.count(), p, rank + 1);
+    if (PeerAccess* const peers = peers_for_short(transport, stream, data.bytes())) {
+      return with_shared(*peers, stream, data.data(), data.bytes(), [&] {
+        peers->reduce_shared(stream, op, begin, flat(data.slice(begin, end)), (rank + 1) % p);
+      });
+    }
+    if (PeerAccess* const peers = peers_for(transport, stream, data)) {
+      return with_peers(*peers, stream, data, [&] {
+        peers->reduce_own(stream, op, begin, end);
+        peers->close(stream);
+      });
+    }
   }
-  ring_reduce_scatter(transport, stream, data, op, transport.rank());
+  ring_reduce_scatter(transport, stream, data, op, rank);
 }
 
 void all_gather(Transport& transport, Stream& stream, ConstView mine, View all) {
@@ -84,6 +120,13 @@ void all_gather(Transport& transport, Stream& stream, ConstView mine, View all) 
           "the result has as many elements as all ranks' parts together");
   const auto part = [&all, count](int of) { return all.slice(of * count, (of + 1) * count); };
   if (mine.data() != part(rank).data()) copy(stream, mine, part(rank));
+  if (PeerAccess* const peers = peers_for_short(transport, stream, mine.bytes())) {
+    return with_shared(*peers, stream, mine.data(), mine.bytes(), [&] {
+      for (int other = 0; other < p; ++other) {
+        if (other != rank) peers->read_shared(stream, other, 0, part(other));
+      }
+    });
+  }
   if (PeerAccess* const peers = peers_for(transport, stream, all)) {
     return with_peers(*peers, stream, part(rank), [&] {
       for (int step = 1; step < p; ++step) {
@@ -111,6 +154,13 @@ void all_to_all(Transport& transport, Stream& stream, ConstView out, View in) {
     return of.slice(index * count, (index + 1) * count);
   };
   copy(stream, part(out, rank), part(in, rank));
+  if (PeerAccess* const peers = peers_for_short(transport, stream, out.bytes())) {
+    return with_shared(*peers, stream, out.data(), out.bytes(), [&] {
+      for (int other = 0; other < p; ++other) {
+        if (other != rank) peers->read_shared(stream, other, rank * count, part(in, other));
+      }
+    });
+  }
   for (int step = 1; step < p; ++step) {
     const int above = (rank + step) % p;
     const int below = (rank + p - step) % p;
@@ -121,6 +171,9 @@ void all_to_all(Transport& transport, Stream& stream, ConstView out, View in) {
 void barrier(Transport& transport, Stream& stream) {
   const int p = transport.size();
   const View nothing(nullptr, {0}, DType::u8);
+  if (PeerAccess* const peers = peers_for_short(transport, stream, 0)) {
+    return with_shared(*peers, stream, nullptr, 0, [] {});
+  }
   for (int distance = 1; distance < p; distance *= 2) {
     const int above = (transport.rank() + distance) % p;
     const int below = (transport.rank() + p - distance) % p;

@@ -6,17 +6,24 @@
 
 namespace ringlet::comm {
 
-/// data = rank `root`'s data, the same length on every rank. Binomial tree: the ranks that have the
-/// data double with each of the ceil(log2 p) steps.
+// Between processors that reach each other's memory, where a rank shows 4 KiB or less, each of these
+// is one meeting over the ranks' boards (PeerAccess::share()), and what follows says what is done
+// with more, and elsewhere.
+
+/// data = rank `root`'s data, the same length on every rank: broadcast_by_tree().
 void broadcast(Transport& transport, Stream& stream, int root, View data);
+/// Binomial tree: the ranks that have the data double with each of the ceil(log2 p) steps.
+void broadcast_by_tree(Transport& transport, Stream& stream, int root, View data);
 
 /// Finishes `data`, in which the values of `ranks` ranks are combined: for mean, divides by
 /// `ranks`.
 void finish_reduction(Stream& stream, View data, ReduceOp op, int ranks);
 
-/// data = op of data over all ranks, on rank `root`; the same length on every rank. On the other
-/// ranks data then holds partial sums. Binomial tree: broadcast backwards.
+/// data = op of data over all ranks, on rank `root`; the same length on every rank. On the others
+/// data is then unspecified. reduce_by_tree(), or over boards in the order of ranks from `root` on.
 void reduce(Transport& transport, Stream& stream, int root, View data, ReduceOp op);
+/// Binomial tree: broadcast backwards. The other ranks' data then hold partial sums.
+void reduce_by_tree(Transport& transport, Stream& stream, int root, View data, ReduceOp op);
 
 // Between processors, reduce_scatter and all_gather of 16 KiB and more go through the ranks' memory
 // where a transport gives access to it: then either all ranks' data can be shown or none's

@@ -14,7 +14,7 @@ PathCost OneShotAllReduce::path_cost(int ranks, double bytes) {
 }
 
 void OneShotAllReduce::run(Stream& stream, View data, ReduceOp op) {
-  if (size() == 1 || peers_.reduce_short(stream, op, data)) return;
+  if (run_short(stream, flat(data), op)) return;
   const std::int64_t window = peers_.window_bytes();
   if (window == 0 || data.bytes() <= window) return run_on_piece(stream, data, op);
   const std::int64_t longest = window / size_of(data.dtype());
@@ -24,6 +24,15 @@ void OneShotAllReduce::run(Stream& stream, View data, ReduceOp op) {
     run_on_piece(stream, data.slice(begin, end), op);
     begin = end;
   } while (begin < data.count());
+}
+
+bool OneShotAllReduce::run_short(Stream& stream, const Flat& data, ReduceOp op) {
+  if (size() == 1) return true;
+  const std::int64_t bytes = data.bytes();
+  if (!peers_.shares(stream, bytes)) return false;
+  with_shared(peers_, stream, data.data, bytes,
+              [&] { peers_.reduce_shared(stream, op, 0, data, 0); });
+  return true;
 }
 
 void OneShotAllReduce::run_on_piece(Stream& stream, const View& piece, ReduceOp op) {

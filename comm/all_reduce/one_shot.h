@@ -6,8 +6,8 @@
 //      narrow floats in f32 and rounded once
 //
 // One meeting, and nothing is sent. Each rank reads p n bytes. Data that are longer than a window
-// go through it in pieces. Short data in the memory of the host have a window of their own, and all
-// three steps are one call (PeerAccess::reduce_short()).
+// go through it in pieces. Short data in the memory of the host have a window of their own, and the
+// first two steps are one call (PeerAccess::share()).
 #pragma once
 
 #include <array>
@@ -32,6 +32,7 @@ class OneShotAllReduce final : public AllReduce {
   ~OneShotAllReduce() override;
   const char* name() const override { return kName; }
   void run(Stream& stream, View data, ReduceOp op) override;
+  bool run_short(Stream& stream, const Flat& data, ReduceOp op) override;
   /// The elements that it reads: (p-1) n.
   std::optional<std::int64_t> elements_sent(std::int64_t count) const override;
 

@@ -19,8 +19,8 @@ LevelCosts TreeAllReduce::level_costs(int machines, int each, double bytes) {
 }
 
 void TreeAllReduce::run(Stream& stream, View data, ReduceOp op) {
-  reduce(transport(), stream, 0, data, op);
-  broadcast(transport(), stream, 0, data);
+  reduce_by_tree(transport(), stream, 0, data, op);
+  broadcast_by_tree(transport(), stream, 0, data);
 }
 
 std::optional<std::int64_t> TreeAllReduce::elements_sent(std::int64_t count) const {

@@ -22,6 +22,7 @@
 #include <cstdint>
 #include <exception>
 
+#include "comm/core/flat.h"
 #include "kernels/reduce.h"
 #include "kernels/stream.h"
 #include "kernels/tensor.h"
@@ -61,15 +62,6 @@ class PeerAccess {
   /// mine = op of the others' ranges and, for this rank, of `mine`, in the order of ranks; `mine`
   /// is memory of this rank alone.
   virtual void reduce_into(Stream& stream, ReduceOp op, const View& mine) = 0;
-  /// The longest data of reduce_short(), in bytes.
-  static constexpr std::int64_t kLongestShort = 4096;
-  /// data = op of all ranks' data, in the order of ranks: a copy to a window, open(), reduce_into()
-  /// and leave() at once, and abandon() after an error. Returns false, having done nothing, for
-  /// longer data, for more than kMaxReduced ranks and where the stream works behind the host: the
-  /// same on all ranks. It counts as an open().
-  virtual bool reduce_short(Stream& /*stream*/, ReduceOp /*op*/, const View& /*data*/) {
-    return false;
-  }
   /// mine, and this rank's range from `begin` on = op of the others' ranges from there on and, for
   /// this rank, of `mine`; in the order of ranks.
   virtual void reduce_part(Stream& stream, ReduceOp op, std::int64_t begin, const View& mine) = 0;
@@ -78,6 +70,23 @@ class PeerAccess {
   virtual void reduce_own(Stream& stream, ReduceOp op, std::int64_t begin, std::int64_t end) = 0;
   /// mine = the range of `rank` from `begin` on. reduce_part() has counted these bytes as moved.
   virtual void read(Stream& stream, int rank, std::int64_t begin, const View& mine) = 0;
+
+  /// The longest that a rank shares, in bytes.
+  static constexpr std::int64_t kLongestShared = 4096;
+  /// Whether share() is for `bytes` of this stream: not for more, not for more than kMaxReduced
+  /// ranks, and not where the stream works behind the host. The same on all ranks.
+  virtual bool shares(const Stream& /*stream*/, std::int64_t /*bytes*/) const { return false; }
+  /// A copy to a window and open() at once, for short data: every rank shows a copy of its `bytes`
+  /// at `data`, as many on all ranks, and waits until all have. It ends with leave(), and counts as
+  /// an open().
+  virtual void share(Stream& /*stream*/, const void* /*data*/, std::int64_t /*bytes*/) {}
+  /// mine = op of what the others share from element `begin` on and, for this rank, of `mine`; in
+  /// the order of ranks that begins with `first`.
+  virtual void reduce_shared(Stream& /*stream*/, ReduceOp /*op*/, std::int64_t /*begin*/,
+                             const Flat& /*mine*/, int /*first*/) {}
+  /// mine = what `rank` shares, from element `begin` on.
+  virtual void read_shared(Stream& /*stream*/, int /*rank*/, std::int64_t /*begin*/,
+                           const View& /*mine*/) {}
 };
 
 /// A session in which body() does what the strategy does, and which it ends with close() or
@@ -87,6 +96,20 @@ void with_peers(PeerAccess& peers, Stream& stream, const View& mine, Body body) 
   try {
     peers.open(stream, mine);  // whoever breaks off here has shown its memory already
     body();
+  } catch (const std::exception& error) {
+    peers.abandon(stream, error.what());
+    throw;
+  }
+}
+
+/// The same with data that the ranks share, which body() reads.
+template <class Body>
+void with_shared(PeerAccess& peers, Stream& stream, const void* data, std::int64_t bytes,
+                 Body body) {
+  try {
+    peers.share(stream, data, bytes);
+    body();
+    peers.leave(stream);
   } catch (const std::exception& error) {
     peers.abandon(stream, error.what());
     throw;

@@ -14,6 +14,7 @@ PeerRanges::PeerRanges(Transport& transport, const MemoryOperations& operations,
   const auto ranks = static_cast<std::size_t>(transport.size());
   ranges_.resize(ranks);
   whole_.resize(ranks);
+  shared_.resize(ranks);
   sources_.resize(ranks);
   xs_.reserve(ranks);
   ys_.reserve(ranks);
@@ -29,11 +30,10 @@ void PeerRanges::reduce_for_all(Stream& stream, ReduceOp op, std::int64_t begin,
          2 * (transport_.size() - 1) * ys_[0].bytes());
 }
 
-void PeerRanges::copy_short(Stream& stream, const View& data, std::byte* to) {
-  const std::int64_t bytes = data.bytes();
+void PeerRanges::copy_shared(Stream& stream, const void* data, std::int64_t bytes, std::byte* to) {
   ScopedSpan span(stream.tracer(), "copy", "exchange", bytes);
-  note_details(span, data, own(), own());
-  if (bytes > 0) std::memcpy(to, data.data(), static_cast<std::size_t>(bytes));
+  if (span.traces()) note_details(span, {data, {bytes}, DType::u8}, own(), own());
+  if (bytes > 0) std::memcpy(to, data, static_cast<std::size_t>(bytes));
 }
 
 void PeerRanges::copy(Stream& stream, const ConstView& x, const View& y) {
@@ -52,14 +52,30 @@ void PeerRanges::reduce_into(Stream& stream, ReduceOp op, const View& mine) {
          (transport_.size() - 1) * mine.bytes());
 }
 
-void PeerRanges::reduce_sources(Stream& stream, ReduceOp op, const View& data) {
-  set_source(transport_.rank(), data.data());
-  const std::int64_t moved = (transport_.size() - 1) * data.bytes();
+void PeerRanges::reduce_shared(Stream& stream, ReduceOp op, std::int64_t begin, const Flat& mine,
+                               int first) {
+  const int ranks = transport_.size();
+  const std::int64_t moved = (ranks - 1) * mine.bytes();
   ScopedSpan span(stream.tracer(), "direct", "exchange", moved);
-  note_reduction(span, op, data, own());
-  reduce_arrays(stream, op, {sources_, data.data(), data.dtype(), data.count()},
-                {.divisor = transport_.size()});
+  if (span.traces()) note_reduction(span, op, mine.view(), own());
+  const std::int64_t offset = begin * size_of(mine.dtype);
+  for (int rank = first; const void*& source : sources_) {
+    source =
+        rank == transport_.rank() ? mine.data : shared_[static_cast<std::size_t>(rank)] + offset;
+    if (++rank == ranks) rank = 0;
+  }
+  reduce_arrays(stream, op, {sources_, mine.data, mine.dtype, mine.count}, {.divisor = ranks});
   transport_.count_moved(moved);
+}
+
+void PeerRanges::read_shared(Stream& stream, int rank, std::int64_t begin, const View& mine) {
+  const std::int64_t bytes = mine.bytes();
+  ScopedSpan span(stream.tracer(), "read", "exchange", bytes, rank);
+  if (span.traces()) note_details(span, mine, {rank, rank + 1}, own());
+  const std::byte* const from =
+      shared_[static_cast<std::size_t>(rank)] + begin * size_of(mine.dtype());
+  if (bytes > 0) std::memcpy(mine.data(), from, static_cast<std::size_t>(bytes));
+  transport_.count_moved(bytes);
 }
 
 void PeerRanges::reduce_part(Stream& stream, ReduceOp op, std::int64_t begin, const View& mine) {

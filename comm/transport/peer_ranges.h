@@ -10,6 +10,7 @@
 #include "comm/core/peer_access.h"
 #include "comm/core/transport.h"
 #include "comm/transport/memory_operations.h"
+#include "comm/transport/peer_memory.h"
 
 namespace ringlet::comm {
 
@@ -25,6 +26,13 @@ class PeerRanges : public PeerAccess {
   void reduce_part(Stream& stream, ReduceOp op, std::int64_t begin, const View& mine) override;
   void reduce_own(Stream& stream, ReduceOp op, std::int64_t begin, std::int64_t end) override;
   void read(Stream& stream, int rank, std::int64_t begin, const View& mine) override;
+  bool shares(const Stream& stream, std::int64_t bytes) const override {
+    return bytes <= kLongestShared && transport_.size() <= kMaxReduced &&
+           stream.in_order_with_host();
+  }
+  void reduce_shared(Stream& stream, ReduceOp op, std::int64_t begin, const Flat& mine,
+                     int first) override;
+  void read_shared(Stream& stream, int rank, std::int64_t begin, const View& mine) override;
 
  protected:
   Transport& transport() const { return transport_; }
@@ -33,16 +41,18 @@ class PeerRanges : public PeerAccess {
     Meeting(const PeerRanges& peers, Stream& stream);
     ScopedSpan span;
   };
-  /// Whether reduce_short() is for `bytes` of this stream.
-  bool takes_short(const Stream& stream, std::int64_t bytes) const {
-    return bytes <= kLongestShort && transport_.size() <= kMaxReduced &&
-           stream.in_order_with_host();
+  /// After a meeting at which so many bytes were shared, everybody has read what was shown before
+  /// it. What is shown next lies there, most often as long.
+  template <class Shown>
+  static void take_back_next(const Shown& shown, std::int64_t bytes) {
+    take_back(&shown, kLinesAtOnce / 2);
+    if (bytes > Shown::kInside) take_back(shown.copy.data(), bytes);
   }
-  void copy_short(Stream& stream, const View& data, std::byte* to);
-  /// Where the data of `rank` are, for reduce_sources().
-  void set_source(int rank, const void* data) { sources_[static_cast<std::size_t>(rank)] = data; }
-  /// data = op of all ranks' sources, of which this rank's is `data` itself.
-  void reduce_sources(Stream& stream, ReduceOp op, const View& data);
+  /// Of share().
+  void copy_shared(Stream& stream, const void* data, std::int64_t bytes, std::byte* to);
+  void set_shared(int rank, const std::byte* data) {
+    shared_[static_cast<std::size_t>(rank)] = data;
+  }
 
   void set_range(int rank, const View& range) {
     ranges_[static_cast<std::size_t>(rank)] = range;
@@ -68,7 +78,8 @@ class PeerRanges : public PeerAccess {
   std::vector<ConstView> whole_;  // the same, for reduce()
   std::vector<ConstView> xs_;     // parts of them
   std::vector<View> ys_;
-  std::vector<const void*> sources_;  // by rank
+  std::vector<const std::byte*> shared_;  // by rank
+  std::vector<const void*> sources_;      // what reduce_shared() reads of it
 };
 
 }  // namespace ringlet::comm

@@ -17,6 +17,7 @@
 #include "kernels/elementwise.h"
 #include "kernels/memory.h"
 #include "kernels/reduce.h"
+#include "tests/comm/exact_operations.h"
 #include "tests/comm/processes.h"
 #include "tests/comm/ranks.h"
 
@@ -129,6 +130,64 @@ TEST(LongCollectives, LeaveTheBitsOfMessagesWhetherTheyGoThroughMemoryOrNot) {
           EXPECT_EQ(scattered_and_gathered(*whole, *whole, dtype, op),
                     scattered_and_gathered(*whole, messages, dtype, op))
               << size << " ranks, " << name_of(dtype) << " " << name_of(op);
+        }
+      }
+    });
+  }
+}
+
+/// What each collective of `count` numbers leaves on a rank, as bytes: of reduce() whole numbers,
+/// which have one sum in any order.
+std::string of_all_collectives(Transport& transport, std::int64_t count, DType dtype) {
+  const auto device = in_place_device();
+  Stream& stream = device->communication();
+  const int p = transport.size(), rank = transport.rank(), root = p - 1;
+  std::mt19937 generator(static_cast<unsigned>(rank));
+  std::uniform_real_distribution<float> number(-1, 1);
+  std::vector<float> numbers(static_cast<std::size_t>(p * count));
+  std::generate(numbers.begin(), numbers.end(), [&] { return number(generator); });
+  std::vector<float> whole(static_cast<std::size_t>(count), static_cast<float>(rank + 1));
+  Tensor data(*device, {p * count}, dtype), all(*device, {p * count}, dtype);
+  (dtype == DType::f32 ? copy : cast)(stream, view_of(numbers), data);
+  const auto bytes_of = [](const ConstView& view) {
+    return std::string(static_cast<const char*>(view.data()),
+                       static_cast<std::size_t>(view.bytes()));
+  };
+  std::string bytes;
+  broadcast(transport, stream, root, data.view().slice(0, count));
+  bytes += bytes_of(data);
+  all_gather(transport, stream, data.view().slice(count, 2 * count), all);
+  bytes += bytes_of(all);
+  all_to_all(transport, stream, data, all);
+  bytes += bytes_of(all);
+  reduce(transport, stream, root, view_of(whole), ReduceOp::mean);
+  if (rank == root) bytes += bytes_of(view_of(whole));
+  reduce_scatter(transport, stream, data, ReduceOp::sum);
+  const std::int64_t begin = part_begin(p * count, p, rank);
+  bytes += bytes_of(data.view().slice(begin, part_begin(p * count, p, rank + 1)));
+  barrier(transport, stream);
+  return bytes;
+}
+
+// Of up to 16 and 24 bytes a rank shows one line, up to 4096 more of them, and beyond nothing.
+TEST(ShortCollectives, LeaveTheBitsOfMessages) {
+  for (const int size : {2, 3, 5}) {
+    LocalGroup group(size);
+    Processes processes({size, 1});
+    std::vector<int> everybody(static_cast<std::size_t>(size));
+    std::iota(everybody.begin(), everybody.end(), 0);
+    run_ranks(size, [&](int rank) {
+      Delay delay(rank);
+      for (Transport* const whole : {&group.transport(rank), &processes.transport(rank)}) {
+        whole->set_timeout(kTimeout);
+        PartTransport messages(*whole, everybody, {});  // parts reach no memory
+        for (const std::int64_t count : {1, 2, 3, 4, 5, 6, 7, 40, 204, 205, 1024, 1025}) {
+          for (const DType dtype : {DType::f32, DType::bf16}) {
+            delay.now_and_then();
+            EXPECT_EQ(of_all_collectives(*whole, count, dtype),
+                      of_all_collectives(messages, count, dtype))
+                << size << " ranks, " << count << " " << name_of(dtype);
+          }
         }
       }
     });

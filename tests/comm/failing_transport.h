@@ -47,9 +47,21 @@ class CountedPeerAccess final : public PeerAccess {
     count_();
     inner_.reduce_into(stream, op, mine);
   }
-  bool reduce_short(Stream& stream, ReduceOp op, const View& data) override {
+  bool shares(const Stream& stream, std::int64_t bytes) const override {
+    return inner_.shares(stream, bytes);
+  }
+  void share(Stream& stream, const void* data, std::int64_t bytes) override {
     count_();
-    return inner_.reduce_short(stream, op, data);
+    inner_.share(stream, data, bytes);
+  }
+  void reduce_shared(Stream& stream, ReduceOp op, std::int64_t begin, const Flat& mine,
+                     int first) override {
+    count_();
+    inner_.reduce_shared(stream, op, begin, mine, first);
+  }
+  void read_shared(Stream& stream, int rank, std::int64_t begin, const View& mine) override {
+    count_();
+    inner_.read_shared(stream, rank, begin, mine);
   }
   void reduce_part(Stream& stream, ReduceOp op, std::int64_t begin, const View& mine) override {
     count_();

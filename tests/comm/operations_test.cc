@@ -15,7 +15,7 @@ namespace ringlet::comm {
 namespace {
 
 /// The longest short data, as f32; of f16, twice as many.
-constexpr std::size_t kShortFloats = PeerAccess::kLongestShort / sizeof(float);
+constexpr std::size_t kShortFloats = PeerAccess::kLongestShared / sizeof(float);
 
 class Operations : public testing::TestWithParam<std::tuple<std::string, int>> {
  protected:

@@ -99,31 +99,21 @@ void LocalPeerAccess::meet_others(const Stream& stream, std::int64_t bytes) {
 
 /// Unlike the memory that open() shows, a board is there as long as the group. So nobody need know
 /// that this rank is about to read others'.
-bool LocalPeerAccess::reduce_short(Stream& stream, ReduceOp op, const View& data) {
-  const std::int64_t bytes = data.bytes();
-  if (!takes_short(stream, bytes)) return false;
-  try {
-    ++session_;
-    waiting_.throw_if_aborted();
-    Shown& shown = shown_by(transport().rank());
-    shown.data = shown.copy.data();
-    copy_short(stream, data, shown.copy.data());
-    shown.bytes = bytes;
-    shown.tag = transport().recorder().current();
-    shown.device = stream.device().id();
-    {
-      const Meeting meeting(*this, stream);
-      meet_others(stream, bytes);
-    }
-    for (int rank = 0; rank < group_.replicas(); ++rank) {
-      set_source(rank, shown_by(rank).copy.data());
-    }
-    reduce_sources(stream, op, data);
-    leave(stream);
-    return true;
-  } catch (const std::exception& error) {
-    abandon(stream, error.what());
-    throw;
+void LocalPeerAccess::share(Stream& stream, const void* data, std::int64_t bytes) {
+  ++session_;
+  waiting_.throw_if_aborted();
+  Shown& shown = shown_by(transport().rank());
+  copy_shared(stream, data, bytes, shown.shared(bytes));
+  shown.bytes = bytes;
+  shown.tag = transport().recorder().current();
+  shown.device = stream.device().id();
+  {
+    const Meeting meeting(*this, stream);
+    meet_others(stream, bytes);
+  }
+  take_back_next(my_board().shown[(session_ + 1) % 2], bytes);
+  for (int rank = 0; rank < group_.replicas(); ++rank) {
+    set_shared(rank, shown_by(rank).shared(bytes));
   }
 }
 

@@ -5,7 +5,7 @@
 // happens between the host threads, and events order the streams: each records one when it
 // comes, and waits for those of all others.
 //
-// Closing is a meeting as well, in which nothing is shown. What reduce_short() shows lies on the
+// Closing is a meeting as well, in which nothing is shown. What share() shows lies on the
 // boards themselves.
 #pragma once
 
@@ -28,7 +28,7 @@ class LocalPeerAccess final : public PeerRanges {
   void leave(Stream& stream) override;
   void abandon(Stream& stream, const char* reason) noexcept override;
   void settle() noexcept override;
-  bool reduce_short(Stream& stream, ReduceOp op, const View& data) override;
+  void share(Stream& stream, const void* data, std::int64_t bytes) override;
 
  private:
   using Shown = PeerBoard::Shown;

@@ -135,19 +135,25 @@ struct PeerBoard {
   /// What is shown in one session. A rank comes to session n + 2 only when everybody has come to
   /// n + 1 and has therefore read what was shown in n: two of these are enough.
   struct alignas(kLinesAtOnce) Shown {
-    std::atomic<std::uint64_t> session{0};  ///< written last
-    void* data = nullptr;
+    static constexpr std::int64_t kInside = 16;  ///< bytes that share() shows in one line
+    std::atomic<std::uint64_t> session{0};       ///< written last
     std::int64_t bytes = 0;
     CollectiveTag tag;
     DeviceId device;
-    /// What reduce_short() shows: its first line comes with the one above.
-    alignas(64) std::array<std::byte, PeerAccess::kLongestShort> copy{};
+    union {
+      void* data;  ///< what open() shows
+      std::array<std::byte, kInside> inside{};
+    };
+    alignas(64) std::array<std::byte, PeerAccess::kLongestShared> copy{};
+
+    /// Where share() shows so many bytes.
+    std::byte* shared(std::int64_t of) { return of <= kInside ? inside.data() : copy.data(); }
   };
-  static_assert(sizeof(Shown) == kLinesAtOnce + PeerAccess::kLongestShort);
+  static_assert(sizeof(Shown) == kLinesAtOnce + PeerAccess::kLongestShared);
   Shown shown[2];
   LazyEvent arrived[2];  ///< recorded by the rank's stream when it came
   /// 2n - 1 from before the rank shows itself in session n until it has finished with other ranks'
-  /// memory, then 2n. In reduce_short() it reads nothing but boards, and this is 2n at its end.
+  /// memory, then 2n. Of what is shared it reads nothing but boards, and this is 2n at its end.
   alignas(64) std::atomic<std::uint64_t> progress{0};
   std::mutex done_mutex;
   LazyEvent done;  ///< recorded by the rank's stream then; others may wait while it is once more

@@ -34,14 +34,20 @@ struct ShmBoard {
   /// A rank comes to session n + 2 only when everybody has come to n + 1 and has therefore read
   /// what was shown in n: two of these are enough.
   struct alignas(kLinesAtOnce) Shown {
-    std::atomic<std::uint64_t> session{0};  ///< written last
+    static constexpr std::int64_t kInside = 24;  ///< bytes that share() shows in one line
+    std::atomic<std::uint64_t> session{0};       ///< written last
     std::int64_t bytes = 0;
     CollectiveTag tag;
-    ShmRange range;  ///< not in reach: what is shown is a window, or short, or nothing
-    /// What reduce_short() shows: its first line comes with the one above.
-    alignas(64) std::array<std::byte, PeerAccess::kLongestShort> copy{};
+    union {
+      ShmRange range;  ///< what open() shows; not in reach: a window, or nothing
+      std::array<std::byte, kInside> inside{};
+    };
+    alignas(64) std::array<std::byte, PeerAccess::kLongestShared> copy{};
+
+    /// Where share() shows so many bytes.
+    std::byte* shared(std::int64_t of) { return of <= kInside ? inside.data() : copy.data(); }
   };
-  static_assert(sizeof(Shown) == kLinesAtOnce + PeerAccess::kLongestShort);
+  static_assert(sizeof(Shown) == kLinesAtOnce + PeerAccess::kLongestShared);
   std::array<Shown, 2> shown;
 };
 

@@ -76,44 +76,37 @@ void ShmPeerAccess::meet_and_show(Stream& stream, std::int64_t bytes, const ShmR
   mine.bytes = bytes;
   mine.tag = transport().recorder().current();
   mine.range = range;
-  meet_others(stream);
+  meet_others(stream, [this](int peer) { check_range(peer); });
 }
 
 /// Shows what is ready to be shown, and waits until all others have shown theirs.
-void ShmPeerAccess::meet_others(Stream& stream) {
+template <class Check>
+void ShmPeerAccess::meet_others(Stream& stream, Check check) {
   const Meeting meeting(*this, stream);
   ShmBoard::Shown& mine = shown_by(transport().rank());
   mine.session.store(session_);
   waiting_.wait_for_all(
       transport().size(), [this](int peer) { return shown_by(peer).session.load() == session_; },
-      [&](int peer) { check(peer, mine, shown_by(peer)); },
-      [this](int peer) { memory_.board(peer).doorbell.ring(); });
+      check, [this](int peer) { memory_.board(peer).doorbell.ring(); });
 }
 
-bool ShmPeerAccess::reduce_short(Stream& stream, ReduceOp op, const View& data) {
-  const std::int64_t bytes = data.bytes();
-  if (!takes_short(stream, bytes)) return false;
-  try {
-    ++session_;
-    waiting_.throw_if_aborted();
-    ShmBoard::Shown& mine = shown_by(transport().rank());
-    copy_short(stream, data, mine.copy.data());
-    mine.bytes = bytes;
-    mine.tag = transport().recorder().current();
-    mine.range = {};
-    meet_others(stream);
-    for (int rank = 0; rank < transport().size(); ++rank) {
-      set_source(rank, shown_by(rank).copy.data());
-    }
-    reduce_sources(stream, op, data);
-    return true;
-  } catch (const std::exception& error) {
-    abandon(stream, error.what());
-    throw;
+void ShmPeerAccess::share(Stream& stream, const void* data, std::int64_t bytes) {
+  ++session_;
+  waiting_.throw_if_aborted();
+  ShmBoard::Shown& shown = shown_by(transport().rank());
+  copy_shared(stream, data, bytes, shown.shared(bytes));
+  shown.bytes = bytes;
+  shown.tag = transport().recorder().current();
+  meet_others(stream, [this](int peer) { check(peer); });
+  take_back_next(memory_.board(transport().rank()).shown[(session_ + 1) % 2], bytes);
+  for (int rank = 0; rank < transport().size(); ++rank) {
+    set_shared(rank, shown_by(rank).shared(bytes));
   }
 }
 
-void ShmPeerAccess::check(int peer, const ShmBoard::Shown& mine, const ShmBoard::Shown& theirs) {
+void ShmPeerAccess::check_range(int peer) {
+  const ShmBoard::Shown& mine = shown_by(transport().rank());
+  const ShmBoard::Shown& theirs = shown_by(peer);
   const bool in_reach = mine.range.in_reach();
   const bool alike = in_reach == theirs.range.in_reach();
   if (theirs.tag == mine.tag && !alike) {
@@ -124,6 +117,12 @@ void ShmPeerAccess::check(int peer, const ShmBoard::Shown& mine, const ShmBoard:
                     in_reach ? rank : peer, in_reach ? peer : rank,
                     describe(*transport().recorder().latest())));
   }
+  check(peer);
+}
+
+void ShmPeerAccess::check(int peer) {
+  const ShmBoard::Shown& mine = shown_by(transport().rank());
+  const ShmBoard::Shown& theirs = shown_by(peer);
   if (theirs.bytes == mine.bytes && theirs.tag == mine.tag) return;
   const auto status = transport().look_at(peer);
   waiting_.fail<MismatchError>(

@@ -37,15 +37,18 @@ class ShmPeerAccess final : public PeerRanges {
   void leave(Stream&) override {}
   void abandon(Stream& stream, const char* reason) noexcept override;
   void settle() noexcept override {}  // what others have mapped stays until they let go of it
-  bool reduce_short(Stream& stream, ReduceOp op, const View& data) override;
+  void share(Stream& stream, const void* data, std::int64_t bytes) override;
 
  private:
   ShmBoard::Shown& shown_by(int rank) { return memory_.board(rank).shown[session_ % 2]; }
   const ShmRange& range_of(const View& data);
   void* data_of(int rank);
   void meet_and_show(Stream& stream, std::int64_t bytes, const ShmRange& range);
-  void meet_others(Stream& stream);
-  void check(int peer, const ShmBoard::Shown& mine, const ShmBoard::Shown& theirs);
+  /// check(peer) may throw.
+  template <class Check>
+  void meet_others(Stream& stream, Check check);
+  void check_range(int peer);
+  void check(int peer);
 
   const ShmMemory& memory_;
   const ShmHeap& heap_;
