@@ -25,9 +25,9 @@ void reduce(Transport& transport, Stream& stream, int root, View data, ReduceOp 
 /// Binomial tree: broadcast backwards. The other ranks' data then hold partial sums.
 void reduce_by_tree(Transport& transport, Stream& stream, int root, View data, ReduceOp op);
 
-// Between processors, reduce_scatter and all_gather of 16 KiB and more go through the ranks' memory
-// where a transport gives access to it: then either all ranks' data can be shown or none's
-// (peer_access.h).
+// Between processors, reduce_scatter and all_gather of 16 KiB and more, and all_to_all between
+// processes, go through the ranks' memory where a transport gives access to it: then either all
+// ranks' data can be shown or none's (peer_access.h).
 
 /// Part r of data = op of part r over all ranks, on rank r (parts.h). The rest of data is then
 /// unspecified. The first half of a ring, p-1 steps; or each rank adds its part from the others'
@@ -41,7 +41,7 @@ void reduce_scatter(Transport& transport, Stream& stream, View data, ReduceOp op
 void all_gather(Transport& transport, Stream& stream, ConstView mine, View all);
 
 /// Part r of `in` = part `rank` of rank r's `out`. Both are rank-1, of the same type and length,
-/// which is a multiple of p; they must not overlap. p-1 steps, as all_gather.
+/// which is a multiple of p; they must not overlap. As all_gather: p-1 steps, or each rank reads.
 void all_to_all(Transport& transport, Stream& stream, ConstView out, View in);
 
 /// Returns when every rank has come here. Dissemination (Hensgen, Finkel and Manber, 1988): after

@@ -85,8 +85,8 @@ TEST(AllGather, PutsThePartsInTheOrderOfRanks) {
   }
 }
 
-/// What reduce_scatter and all_gather leave on a rank, as bytes: of its part, and of all. The data
-/// lie in memory that can be shown.
+/// What reduce_scatter, all_gather and all_to_all leave on a rank, as bytes: of its part, and of
+/// all. The data lie in memory that can be shown.
 std::string scattered_and_gathered(Transport& of_memory, Transport& transport, DType dtype,
                                    ReduceOp op) {
   constexpr std::int64_t kCount =
@@ -110,7 +110,9 @@ std::string scattered_and_gathered(Transport& of_memory, Transport& transport, D
     return std::string(static_cast<const char*>(view.data()),
                        static_cast<std::size_t>(view.bytes()));
   };
-  return bytes_of(part) + bytes_of(all);
+  Tensor turned(of_memory.allocator(*device), {p * mine.count()}, DType::f32);
+  all_to_all(transport, stream, numbers.view().slice(0, p * mine.count()), turned);
+  return bytes_of(part) + bytes_of(all) + bytes_of(turned);
 }
 
 TEST(LongCollectives, LeaveTheBitsOfMessagesWhetherTheyGoThroughMemoryOrNot) {
