@@ -6,9 +6,9 @@
 
 namespace ringlet::comm {
 
-// Between processors that reach each other's memory, where a rank shows 4 KiB or less, each of these
-// is one meeting over the ranks' boards (PeerAccess::share()), and what follows says what is done
-// with more, and elsewhere.
+// Between processors that reach each other's memory, where a rank shows 4 KiB or less, each of
+// these is one meeting over the ranks' boards (PeerAccess::share()), and what follows says what is
+// done with more, and elsewhere.
 
 /// data = rank `root`'s data, the same length on every rank: broadcast_by_tree().
 void broadcast(Transport& transport, Stream& stream, int root, View data);
