@@ -17,6 +17,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/processors.h"
+
 namespace ringlet::comm {
 
 /// Bytes of two cache lines, which Intel's processors fetch together where the first begins at a
@@ -29,15 +31,10 @@ void copy_across(void* to, const void* from, std::int64_t bytes);
 
 /// Fetches the cache lines of [data, data + bytes) back from the cores that have read them, to be
 /// written, while this thread goes on. For memory that is written next, once nobody reads it any
-/// more. (Without -mprfchw g++ makes of __builtin_prefetch() one for reading, which takes nothing
-/// back. Processors without the instruction pass over it.)
+/// more.
 inline void take_back(const void* data, std::int64_t bytes) {
   for (const auto* line = static_cast<const std::byte*>(data); bytes > 0; line += 64, bytes -= 64) {
-#if defined(__x86_64__)
-    asm volatile("prefetchw %0" ::"m"(*line));
-#else
-    __builtin_prefetch(line, 1);
-#endif
+    fetch_to_write(line);
   }
 }
 
