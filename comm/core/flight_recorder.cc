@@ -101,22 +101,20 @@ void SharedRecord::leave(std::int64_t now) noexcept {
   left_ns_.store(now, std::memory_order_release);
 }
 
-CollectiveRecord SharedRecord::load() const noexcept {
-  while (true) {
-    const std::uint64_t before = version_.load(std::memory_order_acquire);
-    CollectiveRecord record;
-    record.tag = {.sequence = sequence_.load(std::memory_order_acquire),
-                  .bytes = bytes_.load(std::memory_order_acquire),
-                  .kind = kind_.load(std::memory_order_acquire)};
-    record.entered_ns = entered_ns_.load(std::memory_order_acquire);
-    record.left_ns = left_ns_.load(std::memory_order_acquire);
-    for (std::size_t word = 0; word < kNameWords; ++word) {
-      const Word text = name_[word].load(std::memory_order_acquire);
-      std::memcpy(record.name.data() + word * sizeof text, &text, sizeof text);
-    }
-    if (before % 2 == 0 && version_.load(std::memory_order_relaxed) == before) return record;
-    std::this_thread::yield();
+std::optional<CollectiveRecord> SharedRecord::look() const noexcept {
+  const std::uint64_t before = version_.load(std::memory_order_acquire);
+  CollectiveRecord record;
+  record.tag = {.sequence = sequence_.load(std::memory_order_acquire),
+                .bytes = bytes_.load(std::memory_order_acquire),
+                .kind = kind_.load(std::memory_order_acquire)};
+  record.entered_ns = entered_ns_.load(std::memory_order_acquire);
+  record.left_ns = left_ns_.load(std::memory_order_acquire);
+  for (std::size_t word = 0; word < kNameWords; ++word) {
+    const Word text = name_[word].load(std::memory_order_acquire);
+    std::memcpy(record.name.data() + word * sizeof text, &text, sizeof text);
   }
+  if (before % 2 == 1 || version_.load(std::memory_order_relaxed) != before) return std::nullopt;
+  return record;
 }
 
 void FlightRecorder::enter(CollectiveKind kind, std::int64_t bytes, std::string_view name) {
@@ -169,15 +167,23 @@ Activity FlightRecorder::activity() const {
           activity_since_ns_.load(std::memory_order_relaxed)};
 }
 
+CollectiveRecord FlightRecorder::record(std::int64_t sequence) const {
+  while (true) {
+    const auto found = records_[static_cast<std::size_t>(sequence - 1) % kRecords].look();
+    if (found) return *found;
+    std::this_thread::yield();
+  }
+}
+
 std::optional<CollectiveRecord> FlightRecorder::latest() const {
   const std::int64_t entered = entered_.load(std::memory_order_acquire);
   if (entered == 0) return std::nullopt;
-  return record(entered).load();
+  return record(entered);
 }
 
 std::optional<CollectiveRecord> FlightRecorder::find(const CollectiveTag& tag) const {
   if (tag.sequence < 1) return std::nullopt;
-  const CollectiveRecord found = record(tag.sequence).load();
+  const CollectiveRecord found = record(tag.sequence);
   return found.tag == tag ? std::optional(found) : std::nullopt;
 }
 
@@ -185,7 +191,7 @@ std::vector<CollectiveRecord> FlightRecorder::history() const {
   const std::int64_t end = entered_.load(std::memory_order_acquire);
   std::vector<CollectiveRecord> history;
   for (std::int64_t i = end - std::min<std::int64_t>(end, kRecords) + 1; i <= end; ++i) {
-    history.push_back(record(i).load());
+    history.push_back(record(i));
   }
   return history;
 }

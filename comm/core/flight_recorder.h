@@ -107,7 +107,8 @@ class SharedRecord {
  public:
   void enter(const CollectiveTag& tag, std::string_view name, std::int64_t now) noexcept;
   void leave(std::int64_t now) noexcept;
-  CollectiveRecord load() const noexcept;
+  /// Nothing where it changes meanwhile: for ever, if its writer's process died in that.
+  std::optional<CollectiveRecord> look() const noexcept;
 
  private:
   /// From its construction to its end the record changes, which shows in `version_`: it is odd.
@@ -201,9 +202,7 @@ class FlightRecorder {
   CollectiveTag current_;
   MessageName out_, in_;
   SharedExchange exchange_;
-  const SharedRecord& record(std::int64_t sequence) const {
-    return records_[static_cast<std::size_t>(sequence - 1) % kRecords];
-  }
+  CollectiveRecord record(std::int64_t sequence) const;
   std::array<SharedRecord, kRecords> records_;
   std::atomic<std::int64_t> entered_{0};  // collectives so far
   std::atomic<const char*> activity_{nullptr};

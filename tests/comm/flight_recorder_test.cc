@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <string>
+#include <thread>
 
 #include "base/hash.h"
 #include "comm/core/rank_text.h"
@@ -55,6 +57,32 @@ TEST(FlightRecorder, KnowsWhatMessagesAreOutsideOfCollectives) {
   recorder.enter(CollectiveKind::barrier, 5, "");
   EXPECT_EQ(recorder.outgoing(), recorder.current());
   EXPECT_EQ(recorder.incoming(), recorder.current());
+}
+
+TEST(FlightRecorder, IsReadWholeWhileItIsWritten) {
+  FlightRecorder recorder;
+  const auto name_of_call = [](std::int64_t sequence) {
+    return std::string(static_cast<std::size_t>(sequence % 3) * 20, 'x') + std::to_string(sequence);
+  };
+  recorder.enter(CollectiveKind::reduce, 1, name_of_call(1));
+  std::atomic<bool> ends{false};
+  std::thread reader([&] {
+    std::int64_t before = 0;
+    while (!ends) {
+      const CollectiveRecord record = *recorder.latest();
+      const std::int64_t sequence = record.tag.sequence;
+      EXPECT_GE(sequence, before);
+      EXPECT_EQ(record.tag.bytes, sequence);
+      ASSERT_EQ(record.name.data(), name_of_call(sequence));
+      before = sequence;
+    }
+  });
+  for (std::int64_t i = 2; i <= 200'000; ++i) {
+    recorder.leave();
+    recorder.enter(CollectiveKind::reduce, i, name_of_call(i));
+  }
+  ends = true;
+  reader.join();
 }
 
 TEST(FlightRecorder, KnowsTheActivity) {

@@ -72,7 +72,7 @@ class ShmTransport final : public Transport {
     }
   }
   std::optional<CollectiveRecord> waits_in(int other) const override {
-    return memory_.board(other).waits.load();
+    return memory_.board(other).waits.look();
   }
   const RankNames& names() const override { return local_.names(); }
   CostModel typical_costs() const override { return memory_costs(size(), processors_); }
