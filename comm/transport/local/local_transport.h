@@ -134,7 +134,7 @@ struct Mailbox {
 struct PeerBoard {
   /// What is shown in one session. A rank comes to session n + 2 only when everybody has come to
   /// n + 1 and has therefore read what was shown in n: two of these are enough.
-  struct alignas(kLinesAtOnce) Shown {
+  struct alignas(kLinesAtOnce) Shown {           // NOLINT(*-member-init): of a union one is
     static constexpr std::int64_t kInside = 16;  ///< bytes that share() shows in one line
     std::atomic<std::uint64_t> session{0};       ///< written last
     std::int64_t bytes = 0;
