@@ -91,7 +91,7 @@ ProbeResult Communicator::probe(Stream& stream, const ProbeOptions& options) {
 template <class Body>
 void Communicator::collective(Stream& stream, const Collective& what, Body body) {
   ScopedSpan span(stream.tracer(), what.name, "collective", what.bytes);
-  transport_.recorder().enter(what.kind, what.bytes, what.name);
+  transport_.recorder().enter(what.kind, what.bytes, what.name, what.root);
   if (span.traces()) describe(span.details(), what);
   try {
     body();
@@ -162,7 +162,7 @@ void Communicator::all_reduce_narrow_between(Stream& stream, View data, View wir
 void Communicator::reduce(Stream& stream, int root, View data, std::string_view name, ReduceOp op) {
   require_reducible("reduce", data);
   stream.run([this, &stream, to = flat(data), name, root, op] {
-    collective(stream, {CollectiveKind::reduce, to.bytes(), name, to.dtype, op}, [&] {
+    collective(stream, {CollectiveKind::reduce, to.bytes(), name, to.dtype, op, root}, [&] {
       const View view = to.view();
       note_subject(transport_, stream, view);
       comm::reduce(transport_, stream, root, view, op);
@@ -193,7 +193,7 @@ void Communicator::all_to_all(Stream& stream, ConstView out, View in, std::strin
 
 void Communicator::broadcast(Stream& stream, int root, View data, std::string_view name) {
   stream.run([this, &stream, root, address = data.address(), bytes = data.bytes(), name] {
-    collective(stream, {CollectiveKind::broadcast, bytes, name},
+    collective(stream, {CollectiveKind::broadcast, bytes, name, {}, ReduceOp::sum, root},
                [&] { comm::broadcast(transport_, stream, root, bytes_at(address, bytes)); });
   });
 }

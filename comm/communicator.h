@@ -147,6 +147,7 @@ class Communicator {
     std::string_view name;
     std::optional<DType> reduces{};  ///< numbers of this type
     ReduceOp op = ReduceOp::sum;
+    int root = -1;
   };
   template <class Body>
   void collective(Stream& stream, const Collective& what, Body body);

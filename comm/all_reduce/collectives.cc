@@ -12,13 +12,13 @@ namespace ringlet::comm {
 namespace {
 
 /// Access to the ranks' memory, where that is faster than messages: between processors, for data
-/// that are not few. `data`: all that is shared out, as long on every rank. Null: messages.
+/// that are not few. `data`: all that is shared out, as long on every rank. Null: messages, as
+/// where some rank's memory cannot be shown.
 PeerAccess* peers_for(Transport& transport, Stream& stream, const View& data) {
   constexpr std::int64_t kFew = 16 << 10;
   const bool is_for_processors = stream.in_order_with_host() && transport.size() > 1;
   if (!is_for_processors || data.bytes() < kFew || !has(transport, Needs::peer_access)) return {};
-  PeerAccess& peers = *transport.peer_access();
-  return peers.can_show(data) ? &peers : nullptr;
+  return transport.peer_access();
 }
 
 /// The same for data that are few: null where they do not fit a board (PeerAccess::share()).
@@ -103,10 +103,11 @@ void reduce_scatter(Transport& transport, Stream& stream, View data, ReduceOp op
       });
     }
     if (PeerAccess* const peers = peers_for(transport, stream, data)) {
-      return with_peers(*peers, stream, data, [&] {
+      const auto add_own = [&] {
         peers->reduce_own(stream, op, begin, end);
         peers->close(stream);
-      });
+      };
+      if (with_peers_where_all_can(*peers, stream, data, add_own)) return;
     }
   }
   ring_reduce_scatter(transport, stream, data, op, rank);
@@ -128,14 +129,15 @@ void all_gather(Transport& transport, Stream& stream, ConstView mine, View all) 
     });
   }
   if (PeerAccess* const peers = peers_for(transport, stream, all)) {
-    return with_peers(*peers, stream, part(rank), [&] {
+    const auto read_others = [&] {
       for (int step = 1; step < p; ++step) {
         const int other = (rank + step) % p;
         peers->read(stream, other, 0, part(other));
       }
       transport.count_moved((p - 1) * mine.bytes());
       peers->close(stream);
-    });
+    };
+    if (with_peers_where_all_can(*peers, stream, part(rank), read_others)) return;
   }
   for (int step = 1; step < p; ++step) {
     const int above = (rank + step) % p;
@@ -164,14 +166,15 @@ void all_to_all(Transport& transport, Stream& stream, ConstView out, View in) {
   const View shown(const_cast<void*>(out.address()), {out.count()}, out.dtype());  // to be read
   PeerAccess* const peers = peers_for(transport, stream, shown);
   if (peers != nullptr && peers->window_bytes() > 0) {  // else messages are read where they lie
-    return with_peers(*peers, stream, shown, [&] {
+    const auto read_others = [&] {
       for (int step = 1; step < p; ++step) {
         const int other = (rank + step) % p;
         peers->read(stream, other, rank * count, part(in, other));
       }
       transport.count_moved((p - 1) * count * size_of(out.dtype()));
       peers->close(stream);
-    });
+    };
+    if (with_peers_where_all_can(*peers, stream, shown, read_others)) return;
   }
   for (int step = 1; step < p; ++step) {
     const int above = (rank + step) % p;

@@ -6,9 +6,10 @@
 
 namespace ringlet::comm {
 
-// Between processors that reach each other's memory, where a rank shows 4 KiB or less, each of
-// these is one meeting over the ranks' boards (PeerAccess::share()), and what follows says what is
-// done with more, and elsewhere.
+// Between at most kMaxReduced processors that reach each other's memory, where a rank shows 4 KiB or
+// less, each of these is one meeting over the ranks' boards (PeerAccess::share()), but for a
+// reduce_scatter() that a ring would round otherwise. What follows says what is done with more, and
+// elsewhere.
 
 /// data = rank `root`'s data, the same length on every rank: broadcast_by_tree().
 void broadcast(Transport& transport, Stream& stream, int root, View data);
@@ -26,8 +27,8 @@ void reduce(Transport& transport, Stream& stream, int root, View data, ReduceOp 
 void reduce_by_tree(Transport& transport, Stream& stream, int root, View data, ReduceOp op);
 
 // Between processors, reduce_scatter and all_gather of 16 KiB and more, and all_to_all between
-// processes, go through the ranks' memory where a transport gives access to it: then either all
-// ranks' data can be shown or none's (peer_access.h).
+// processes, go through the ranks' memory where a transport gives access to that of all ranks'
+// data (peer_access.h).
 
 /// Part r of data = op of part r over all ranks, on rank r (parts.h). The rest of data is then
 /// unspecified. The first half of a ring, p-1 steps; or each rank adds its part from the others'

@@ -187,8 +187,8 @@ class Probe {
     }
     const bool is_first = elapsed_ == 0;
     const Turns turns = turns_at(power);
-    const double expected =
-        (turns.look + turns.fewest * turns.calls()) * expected_calls(few, power);
+    const double expected = (turns.look + turns.fewest * turns.calls()) * calls_in_a_row(power) *
+                            expected_calls(few, power);
     if (!is_first && (few.size() < 2 || expected > left() || left() <= 0)) return;
     move_apart();
     const double before = elapsed_;
@@ -199,6 +199,7 @@ class Probe {
       quick.push_back(*std::min_element(seconds.begin() + turns.look / 2, seconds.end()));
       for (const double each : seconds) called += each < INFINITY ? each : 0;
     }
+    called *= calls_in_a_row(power);
     // Own data written, and all ranks met: where they take turns, as long as the calls.
     const double around = std::max(0.0, (elapsed_ - before - called) / turns.look);
     const double best = *std::ranges::min_element(quick);
@@ -210,7 +211,7 @@ class Probe {
       const bool is_known = quick[i] < INFINITY;
       if (is_known && quick[i] > kNoRounds * best) continue;
       timed.push_back(few[i]);
-      round += is_known ? quick[i] : best;
+      round += calls_in_a_row(power) * (is_known ? quick[i] : best);
     }
     round *= turns.calls();
     if (turns.fewest * round > left()) return;
@@ -237,6 +238,13 @@ class Probe {
     return {.look = 6, .settle = 1, .timed = 3, .fewest = 1, .most = 3};
   }
 
+  /// What a call leaves to be done beside the next one shows only in a row, and a look at the clock
+  /// takes a tenth as long as a short call: where ranks reach each other's memory.
+  int calls_in_a_row(int power) const {
+    const bool is_quick = !in_turns_ && transport_.peer_access() != nullptr;
+    return is_quick && power <= kShort ? kInARow : 1;
+  }
+
   /// Other work has processors of theirs, so ranks do take turns from here on: else what had luck
   /// would be compared with nothing.
   void measure_in_turns(int power) {
@@ -250,9 +258,7 @@ class Probe {
   /// system moves them apart soon.
   Calls call(const Few& few, int power, int rounds, int calls) {
     const View data = memory_.slice(0, bytes_of(power) / size_of(memory_.dtype()));
-    // What a call leaves to be done beside the next one shows only there, and a look at the clock
-    // takes a tenth as long as a short call.
-    const int in_a_row = in_turns_ || power > kShort ? 1 : kInARow;
+    const int in_a_row = calls_in_a_row(power);
     std::vector<float> mine;  // seconds and processor of each call; last, what has passed
     for (int round = 0; round < rounds; ++round) {
       for (Candidate* candidate : few) {

@@ -80,6 +80,7 @@ void SharedRecord::enter(const CollectiveTag& tag, std::string_view name,
   sequence_.store(tag.sequence, std::memory_order_release);
   bytes_.store(tag.bytes, std::memory_order_release);
   kind_.store(tag.kind, std::memory_order_release);
+  root_.store(tag.root, std::memory_order_release);
   entered_ns_.store(now, std::memory_order_release);
   left_ns_.store(0, std::memory_order_release);
   const std::size_t length = std::min(name.size(), sizeof(CollectiveRecord::name) - 1);
@@ -106,7 +107,8 @@ std::optional<CollectiveRecord> SharedRecord::look() const noexcept {
   CollectiveRecord record;
   record.tag = {.sequence = sequence_.load(std::memory_order_acquire),
                 .bytes = bytes_.load(std::memory_order_acquire),
-                .kind = kind_.load(std::memory_order_acquire)};
+                .kind = kind_.load(std::memory_order_acquire),
+                .root = root_.load(std::memory_order_acquire)};
   record.entered_ns = entered_ns_.load(std::memory_order_acquire);
   record.left_ns = left_ns_.load(std::memory_order_acquire);
   for (std::size_t word = 0; word < kNameWords; ++word) {
@@ -117,9 +119,10 @@ std::optional<CollectiveRecord> SharedRecord::look() const noexcept {
   return record;
 }
 
-void FlightRecorder::enter(CollectiveKind kind, std::int64_t bytes, std::string_view name) {
+void FlightRecorder::enter(CollectiveKind kind, std::int64_t bytes, std::string_view name,
+                           int root) {
   const std::int64_t sequence = entered_.load(std::memory_order_relaxed) + 1;
-  current_ = {.sequence = sequence, .bytes = bytes, .kind = kind};
+  current_ = {.sequence = sequence, .bytes = bytes, .kind = kind, .root = root};
   records_[static_cast<std::size_t>(sequence - 1) % kRecords].enter(current_, name,
                                                                     coarse_now_ns());
   entered_.store(sequence, std::memory_order_release);

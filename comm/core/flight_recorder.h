@@ -42,6 +42,7 @@ struct CollectiveTag {
   std::int64_t sequence = 0;  ///< 0: outside of any collective
   std::int64_t bytes = 0;     ///< of the whole collective
   CollectiveKind kind = CollectiveKind::none;
+  std::int32_t root = -1;  ///< of a broadcast or a reduction to one rank
   bool operator==(const CollectiveTag&) const = default;
 };
 
@@ -119,6 +120,7 @@ class SharedRecord {
   std::atomic<std::uint64_t> version_{0};
   std::atomic<std::int64_t> sequence_{0}, bytes_{0}, entered_ns_{0}, left_ns_{0};
   std::atomic<CollectiveKind> kind_{CollectiveKind::none};
+  std::atomic<std::int32_t> root_{-1};
   std::array<std::atomic<Word>, kNameWords> name_{};
 };
 
@@ -126,7 +128,8 @@ class FlightRecorder {
  public:
   static constexpr std::size_t kRecords = 64;
 
-  void enter(CollectiveKind kind, std::int64_t bytes, std::string_view name);
+  /// `root`: where the collective has one.
+  void enter(CollectiveKind kind, std::int64_t bytes, std::string_view name, int root = -1);
   void leave();
   /// Tag of the collective that this rank is in. For the thread of enter() and leave() only.
   const CollectiveTag& current() const { return current_; }

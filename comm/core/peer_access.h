@@ -44,6 +44,11 @@ class PeerAccess {
   /// `mine` is rank-1 and of the same type and length on every rank. Throws as exchange() does, and
   /// ContractError where the stream's device does not reach another rank's memory.
   virtual void open(Stream& stream, const View& mine) = 0;
+  /// open() where every rank can show its memory. Else nothing is open, and false on all ranks.
+  virtual bool open_where_all_can(Stream& stream, const View& mine) {
+    open(stream, mine);
+    return true;
+  }
   /// Every rank waits until all have come here.
   virtual void meet(Stream& stream) = 0;
   virtual void close(Stream& stream) = 0;
@@ -96,6 +101,19 @@ void with_peers(PeerAccess& peers, Stream& stream, const View& mine, Body body) 
   try {
     peers.open(stream, mine);  // whoever breaks off here has shown its memory already
     body();
+  } catch (const std::exception& error) {
+    peers.abandon(stream, error.what());
+    throw;
+  }
+}
+
+/// The same where all ranks can show their memory; else false on all of them.
+template <class Body>
+bool with_peers_where_all_can(PeerAccess& peers, Stream& stream, const View& mine, Body body) {
+  try {
+    if (!peers.open_where_all_can(stream, mine)) return false;
+    body();
+    return true;
   } catch (const std::exception& error) {
     peers.abandon(stream, error.what());
     throw;

@@ -151,7 +151,8 @@ std::string text_of_axis(const Line& line) {
 std::string text_of_side(const std::optional<CollectiveRecord>& latest) {
   if (!latest || !latest->inside()) return "an exchange outside of a collective";
   if (is_message(latest->tag)) return "the " + describe(*latest);
-  return fmt::format("{}, {} bytes", describe(*latest), latest->tag.bytes);
+  const std::string root = latest->tag.root < 0 ? "" : fmt::format(", root {}", latest->tag.root);
+  return fmt::format("{}, {} bytes{}", describe(*latest), latest->tag.bytes, root);
 }
 
 }  // namespace
@@ -214,6 +215,14 @@ std::string explain_mismatch(int from, std::int64_t sent_bytes,
       "rank {} sends {} bytes in {}, but rank {} expects {} bytes in {}; all ranks must start the "
       "same collectives in the same order",
       from, sent_bytes, text_of_side(sender), to, expected_bytes, text_of_side(receiver));
+}
+
+std::string explain_parting(int rank, const CollectiveRecord& its, int other,
+                            const CollectiveRecord& others) {
+  return fmt::format(
+      "rank {} is in {}, and rank {} waits for it in {}; all ranks must start the same collectives "
+      "in the same order",
+      rank, text_of_side(side_of(its.tag, its)), other, text_of_side(side_of(others.tag, others)));
 }
 
 }  // namespace ringlet::comm

@@ -42,6 +42,10 @@ std::string explain_mismatch(int from, std::int64_t sent_bytes,
                              std::int64_t expected_bytes,
                              const std::optional<CollectiveRecord>& receiver);
 
+/// The same of `other`, which waits for `rank`, while that is in another collective.
+std::string explain_parting(int rank, const CollectiveRecord& its, int other,
+                            const CollectiveRecord& others);
+
 /// What a message is of by its tag: a message of a model in stages or a collective, whose name is
 /// known where it is the `latest` one of its rank.
 std::optional<CollectiveRecord> side_of(const CollectiveTag& tag,

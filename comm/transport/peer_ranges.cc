@@ -1,5 +1,7 @@
 #include "comm/transport/peer_ranges.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -108,6 +110,13 @@ void PeerRanges::read(Stream& stream, int rank, std::int64_t begin, const View& 
 void PeerRanges::take_parts(std::int64_t begin, std::int64_t end) {
   xs_.clear();
   for (const View& range : ranges_) xs_.push_back(range.slice(begin, end));
+}
+
+std::string PeerRanges::text_of_unlike_ways(int peer) const {
+  return fmt::format(
+      "ranks {} and {} go about {} in unlike ways; all ranks must have the same "
+      "strategy, and the same table of strategies",
+      peer, transport_.rank(), describe(*transport_.recorder().latest()));
 }
 
 void PeerRanges::note_details(ScopedSpan& span, const ConstView& data, RankRange of,

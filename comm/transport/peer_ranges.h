@@ -4,9 +4,11 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/trace.h"
+#include "comm/core/errors.h"
 #include "comm/core/peer_access.h"
 #include "comm/core/transport.h"
 #include "comm/transport/memory_operations.h"
@@ -41,6 +43,11 @@ class PeerRanges : public PeerAccess {
     Meeting(const PeerRanges& peers, Stream& stream);
     ScopedSpan span;
   };
+  /// Where `peer` and this rank have come to one meeting by different strategies.
+  template <class Wait>
+  [[noreturn]] void fail_of_unlike_ways(Wait& waiting, int peer) const {
+    waiting.template fail<MismatchError>(text_of_unlike_ways(peer));
+  }
   /// After a meeting at which so many bytes were shared, everybody has read what was shown before
   /// it. What is shown next lies there, most often as long.
   template <class Shown>
@@ -62,6 +69,7 @@ class PeerRanges : public PeerAccess {
  private:
   RankRange all() const { return {0, transport_.size()}; }
   RankRange own() const { return {transport_.rank(), transport_.rank() + 1}; }
+  std::string text_of_unlike_ways(int peer) const;
   /// Which of the collective's data, and whose, `span` is about.
   void note_details(ScopedSpan& span, const ConstView& data, RankRange of, RankRange into) const;
   /// The same of all ranks' data.

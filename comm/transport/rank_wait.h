@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 
 #include "comm/core/errors.h"
@@ -44,7 +45,8 @@ class RankWait {
   /// nobody works (report/patience.h).
   template <class Ready>
   void wait(int peer, Ready ready) {
-    wait_until(ready, [peer] { return peer; });
+    wait_until(
+        ready, [peer] { return peer; }, false);
   }
 
   /// Returns when has_come(peer) holds for each of the other ranks of `ranks`. It reads atomics
@@ -76,7 +78,8 @@ class RankWait {
       while (first_missing < ranks && is_here(first_missing)) ++first_missing;
       return first_missing == ranks;
     };
-    wait_until(all_here, [&] { return first_missing; });
+    wait_until(
+        all_here, [&] { return first_missing; }, true);
     for (int rank = 0; rank < ranks; ++rank) {
       if (rank != own) check(rank);
     }
@@ -99,18 +102,19 @@ class RankWait {
   }
 
  private:
-  /// `missing` says for whom the wait was, when nobody has come in time.
+  /// `missing` says for whom the wait was, when nobody has come in time. `meets`: nobody leaves
+  /// before this rank has come.
   template <class Ready, class Missing>
-  void wait_until(Ready ready, Missing missing) {
+  void wait_until(Ready ready, Missing missing, bool meets) {
     std::chrono::nanoseconds longest = timeout_of(transport_);
-    while (!wait_for(ready, missing, longest)) {
+    while (!wait_for(ready, missing, meets, longest)) {
       longest = patience_of(transport_);
       if (longest.count() == 0) fail<TimeoutError>(explain_timeout(transport_, missing()));
     }
   }
 
   template <class Ready, class Missing>
-  bool wait_for(Ready ready, Missing missing, std::chrono::nanoseconds longest) {
+  bool wait_for(Ready ready, Missing missing, bool meets, std::chrono::nanoseconds longest) {
     SlicedWait wait(longest);
     while (true) {
       const std::chrono::nanoseconds slice = wait.next();
@@ -118,20 +122,26 @@ class RankWait {
           doorbell_.wait([&] { return ready() || group_.aborted(); }, spin_, slice);
       throw_if_aborted();
       if (in_time || slice.count() == 0) return in_time;
-      compare_with(missing());
+      const int peer = missing();
+      const auto elsewhere = parted_from(peer, meets);
+      if (!elsewhere || ready() || missing() != peer) continue;  // it may have come since
+      fail<MismatchError>(
+          explain_parting(peer, *elsewhere, transport_.rank(), *transport_.recorder().latest()));
     }
   }
 
-  /// Throws MismatchError where `peer` has come to another collective by the same number, and waits
-  /// there in another way: in a message, say, while this rank is at a meeting.
-  void compare_with(int peer) {
+  /// Where `peer` is, if that is another collective by the same number, in which it waits in another
+  /// way: in a message, say, while this rank is at a meeting. Or if it has left a meeting behind
+  /// that this rank is at.
+  std::optional<CollectiveRecord> parted_from(int peer, bool meets) {
     const CollectiveTag& mine = transport_.recorder().current();
-    if (mine.sequence == 0) return;  // outside of any
+    if (mine.sequence == 0) return {};  // outside of any
     transport_.show_wait();
-    const auto theirs = transport_.waits_in(peer);
-    if (!theirs || theirs->tag.sequence != mine.sequence || theirs->tag == mine) return;
-    fail<MismatchError>(explain_mismatch(peer, theirs->tag.bytes, theirs, transport_.rank(),
-                                         mine.bytes, transport_.recorder().latest()));
+    auto theirs = transport_.waits_in(peer);
+    if (!theirs || theirs->tag == mine) return {};
+    const std::int64_t ahead = theirs->tag.sequence - mine.sequence;
+    if (ahead < 0 || (ahead > 0 && !meets)) return {};
+    return theirs;
   }
 
   RanksGroup& group_;

@@ -196,22 +196,84 @@ TEST(ShortCollectives, LeaveTheBitsOfMessages) {
   }
 }
 
+TEST(Collectives, CountWhatTheyMoveAlikeOnEachWay) {
+  for (const int size : {2, 3}) {
+    for (const std::int64_t count :
+         {10, 10'000}) {  // numbers of a part: over boards, through memory
+      Processes processes({size, 1});
+      std::atomic<std::int64_t> moved{0};
+      run_ranks(size, [&](int rank) {
+        Transport& transport = processes.transport(rank);
+        const auto device = in_place_device();
+        Stream& stream = device->communication();
+        Tensor data(transport.allocator(*device), {size * count}, DType::f32);
+        Tensor all(transport.allocator(*device), {size * count}, DType::f32);
+        const std::int64_t before = transport.bytes_sent();
+        broadcast(transport, stream, 0, data.view().slice(0, count));
+        reduce(transport, stream, 0, data.view().slice(0, count), ReduceOp::sum);
+        all_gather(transport, stream, data.view().slice(0, count), all);
+        all_to_all(transport, stream, data, all);
+        reduce_scatter(transport, stream, data, ReduceOp::sum);
+        moved += transport.bytes_sent() - before;
+      });
+      const std::int64_t once = (size - 1) * count * 4;  // bytes
+      EXPECT_EQ(moved, once + once + 3 * size * once) << size << " ranks, " << count;
+    }
+  }
+}
+
+// Of one rank others do not reach the memory: all send messages.
+TEST(LongCollectives, TakeMemoryThatOnlySomeCanShow) {
+  constexpr int kRanks = 3;
+  constexpr std::int64_t kCount = 10'000;
+  Processes processes({kRanks, 1});
+  run_ranks(kRanks, [&](int rank) {
+    Transport& transport = processes.transport(rank);
+    transport.set_timeout(kTimeout);
+    const auto device = in_place_device();
+    Stream& stream = device->communication();
+    Allocator& allocator = rank == 1 ? *device : transport.allocator(*device);
+    Tensor data(allocator, {kRanks * kCount}, DType::f32),
+        all(allocator, {kRanks * kCount}, DType::f32);
+    fill(stream, static_cast<float>(rank), data);
+    all_to_all(transport, stream, data, all);
+    const auto* const got = all.view().f32();
+    for (int other = 0; other < kRanks; ++other)
+      EXPECT_EQ(got[other * kCount], static_cast<float>(other));
+    all_gather(transport, stream, data.view().slice(0, kCount), all);
+    for (int other = 0; other < kRanks; ++other)
+      EXPECT_EQ(got[other * kCount], static_cast<float>(other));
+    reduce_scatter(transport, stream, data, ReduceOp::sum);
+    EXPECT_EQ(data.view().f32()[part_begin(kRanks * kCount, kRanks, rank)], 3.0F);
+  });
+}
+
+/// With each rank's transport by `transport_of(rank)`.
+template <class TransportOf>
+void expect_barriers_hold(int size, TransportOf transport_of) {
+  std::atomic<int> came{0};
+  run_ranks(size, [&](int rank) {
+    const auto device = in_place_device();
+    std::mt19937 generator(static_cast<unsigned>(rank));
+    std::uniform_int_distribution<int> delay(0, 300);
+    for (int round = 1; round <= 50; ++round) {
+      std::this_thread::sleep_for(std::chrono::microseconds(delay(generator)));
+      ++came;
+      barrier(transport_of(rank), device->communication());
+      EXPECT_GE(came.load(), round * size);
+      barrier(transport_of(rank), device->communication());
+    }
+  });
+}
+
 TEST(Barrier, HoldsEverybodyUntilTheLastHasCome) {
   for (const int size : kSizes) {
     LocalGroup group(size);
-    std::atomic<int> came{0};
-    run_ranks(size, [&](int rank) {
-      const auto device = in_place_device();
-      std::mt19937 generator(static_cast<unsigned>(rank));
-      std::uniform_int_distribution<int> delay(0, 300);
-      for (int round = 1; round <= 50; ++round) {
-        std::this_thread::sleep_for(std::chrono::microseconds(delay(generator)));
-        ++came;
-        barrier(group.transport(rank), device->communication());
-        EXPECT_GE(came.load(), round * size);
-        barrier(group.transport(rank), device->communication());
-      }
-    });
+    expect_barriers_hold(size, [&](int rank) -> Transport& { return group.transport(rank); });
+  }
+  for (const int size : {2, 3}) {
+    Processes processes({size, 1});
+    expect_barriers_hold(size, [&](int rank) -> Transport& { return processes.transport(rank); });
   }
 }
 

@@ -187,20 +187,26 @@ TEST(Communicator, NamesCollectivesThatDoNotMatch) {
   EXPECT_TRUE(contains(cause, "#2 all_reduce bucket 0, 100 bytes")) << cause;
   EXPECT_TRUE(contains(cause, "#2 all_reduce bucket 1, 96 bytes")) << cause;
   cause = cause_of(reduce, broadcast_from(1, 2000));  // both by messages
-  EXPECT_TRUE(
-      contains(cause,
-               "rank 1 sends 8000 bytes in #2 broadcast weights, 8000 bytes, but rank 0 expects "
-               "100 bytes in #2 all_reduce bucket 0, 100 bytes"))
+  EXPECT_TRUE(contains(
+      cause,
+      "rank 1 sends 8000 bytes in #2 broadcast weights, 8000 bytes, root 1, but rank 0 expects "
+      "100 bytes in #2 all_reduce bucket 0, 100 bytes"))
       << cause;
   cause = cause_of(reduce, broadcast_from(1, 25));  // a message, and a meeting
-  EXPECT_TRUE(contains(cause, " bytes in #2 all_reduce bucket 0, 100 bytes")) << cause;
-  EXPECT_TRUE(contains(cause, " bytes in #2 broadcast weights, 100 bytes")) << cause;
+  EXPECT_TRUE(contains(cause, " in #2 all_reduce bucket 0, 100 bytes")) << cause;
+  EXPECT_TRUE(contains(cause, " in #2 broadcast weights, 100 bytes, root 1")) << cause;
   cause = cause_of(broadcast_from(0, 900), broadcast_from(1, 1000));  // both send, nobody receives
   EXPECT_TRUE(contains(cause, "#2 broadcast weights, 3600 bytes")) << cause;
   EXPECT_TRUE(contains(cause, "#2 broadcast weights, 4000 bytes")) << cause;
   cause = cause_of(broadcast_from(0, 4), broadcast_from(0, 2000));  // a meeting, and a message
-  EXPECT_TRUE(contains(cause, " bytes in #2 broadcast weights, 16 bytes")) << cause;
-  EXPECT_TRUE(contains(cause, " bytes in #2 broadcast weights, 8000 bytes")) << cause;
+  EXPECT_TRUE(contains(cause, " in #2 broadcast weights, 16 bytes, root 0")) << cause;
+  EXPECT_TRUE(contains(cause, " in #2 broadcast weights, 8000 bytes, root 0")) << cause;
+  for (const std::int64_t count : {1, 25, 2000}) {  // both send, nobody receives
+    cause = cause_of(broadcast_from(0, count), broadcast_from(1, count));
+    EXPECT_TRUE(contains(cause, " in #2 broadcast weights, ")) << cause;
+    EXPECT_TRUE(contains(cause, ", root 0")) << cause;
+    EXPECT_TRUE(contains(cause, ", root 1")) << cause;
+  }
 }
 
 TEST(Communicator, RunsBesideOthersOfTheSameRanks) {

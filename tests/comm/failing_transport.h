@@ -23,6 +23,10 @@ class CountedPeerAccess final : public PeerAccess {
     count_();
     inner_.open(stream, mine);
   }
+  bool open_where_all_can(Stream& stream, const View& mine) override {
+    count_();
+    return inner_.open_where_all_can(stream, mine);
+  }
   void meet(Stream& stream) override {
     count_();
     inner_.meet(stream);

@@ -300,7 +300,26 @@ TEST(ProcessesOfOneMachine, NameCollectivesThatMeetInUnlikeWays) {
   });
   const std::string all = messages[0] + messages[1] + messages[2];
   EXPECT_TRUE(contains(all, "#1 all_reduce loss, 400 bytes")) << all;
-  EXPECT_TRUE(contains(all, "#1 broadcast weights, 400 bytes")) << all;
+  EXPECT_TRUE(contains(all, "#1 broadcast weights, 400 bytes, root 0")) << all;
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(8));
+}
+
+// A message of 8000 bytes leaves at once, and its sender waits in the next collective.
+TEST(ProcessesOfOneMachine, NameACollectiveThatOneHasLeft) {
+  const auto begin = std::chrono::steady_clock::now();
+  Processes world({2, 1});
+  const auto messages = messages_of_ranks(2, [&](int rank) {
+    const auto device = in_place_device();
+    Communicator communicator(world.transport(rank), {"ring", 12});
+    Values data(rank == 0 ? 2000 : 4);
+    communicator.broadcast(device->communication(), 0, view_of(data), "weights");
+    communicator.all_reduce(device->communication(), view_of(data), "loss");
+  });
+  const std::string all = messages[0] + messages[1];
+  EXPECT_TRUE(contains(all,
+                       "rank 0 is in #2 all_reduce loss, 8000 bytes, and rank 1 waits for it "
+                       "in #1 broadcast weights, 16 bytes, root 0"))
+      << all;
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(8));
 }
 

@@ -77,7 +77,7 @@ void LocalPeerAccess::meet_and_show(Stream& stream, const View& mine) {
     shown.tag = transport().recorder().current();
     shown.device = stream.device().id();
     if (!stream.in_order_with_host()) board.arrived[session_ % 2].record(stream);
-    meet_others(stream, mine.bytes());
+    meet_others(stream, mine.bytes(), false);
     if (stream.in_order_with_host()) return;
     for (int peer = 0; peer < group_.replicas(); ++peer) {
       if (peer != transport().rank()) channel_.board(peer).arrived[session_ % 2].hold(stream);
@@ -89,10 +89,10 @@ void LocalPeerAccess::meet_and_show(Stream& stream, const View& mine) {
 }
 
 /// Shows what is ready to be shown, and waits until all others have shown theirs.
-void LocalPeerAccess::meet_others(const Stream& stream, std::int64_t bytes) {
-  shown_by(transport().rank()).session.store(session_);
+void LocalPeerAccess::meet_others(const Stream& stream, std::int64_t bytes, bool shares) {
+  shown_by(transport().rank()).show(session_, shares);
   waiting_.wait_for_all(
-      group_.replicas(), [this](int peer) { return shown_by(peer).session.load() == session_; },
+      group_.replicas(), [this](int peer) { return shown_by(peer).shows(session_); },
       [&](int peer) { check(stream, peer, bytes); },
       [this](int peer) { channel_.doorbell(peer).ring(); });
 }
@@ -109,7 +109,7 @@ void LocalPeerAccess::share(Stream& stream, const void* data, std::int64_t bytes
   shown.device = stream.device().id();
   {
     const Meeting meeting(*this, stream);
-    meet_others(stream, bytes);
+    meet_others(stream, bytes, true);
   }
   take_back_next(my_board().shown[(session_ + 1) % 2], bytes);
   for (int rank = 0; rank < group_.replicas(); ++rank) {
@@ -119,18 +119,21 @@ void LocalPeerAccess::share(Stream& stream, const void* data, std::int64_t bytes
 
 void LocalPeerAccess::check(const Stream& stream, int peer, std::int64_t bytes) {
   const Shown& theirs = shown_by(peer);
+  const CollectiveTag& tag = transport().recorder().current();
+  const int rank = transport().rank();
+  if (theirs.bytes != bytes || theirs.tag != tag) {
+    waiting_.fail<MismatchError>(explain_mismatch(peer, theirs.bytes,
+                                                  channel_.transport(peer).recorder().latest(),
+                                                  rank, bytes, transport().recorder().latest()));
+  }
+  if (theirs.shares() != shown_by(rank).shares()) fail_of_unlike_ways(waiting_, peer);
   const Device& device = stream.device();
   if (!device.reads_memory_of(theirs.device)) {
     waiting_.fail<ContractError>(
         fmt::format("{} of rank {} does not reach the memory of {} of rank {}, which one-shot and "
                     "two-shot need; choose another --sync",
-                    device.id().to_string(), transport().rank(), theirs.device.to_string(), peer));
+                    device.id().to_string(), rank, theirs.device.to_string(), peer));
   }
-  const CollectiveTag& tag = transport().recorder().current();
-  if (theirs.bytes == bytes && theirs.tag == tag) return;
-  waiting_.fail<MismatchError>(
-      explain_mismatch(peer, theirs.bytes, channel_.transport(peer).recorder().latest(),
-                       transport().rank(), bytes, transport().recorder().latest()));
 }
 
 /// From here on this rank does not touch other ranks' memory.

@@ -35,7 +35,7 @@ struct ShmBoard {
   /// what was shown in n: two of these are enough.
   struct alignas(kLinesAtOnce) Shown {
     static constexpr std::int64_t kInside = 24;  ///< bytes that share() shows in one line
-    std::atomic<std::uint64_t> session{0};       ///< written last
+    std::atomic<std::uint64_t> session{0};  ///< written last: 2n of number n, 2n + 1 of share()
     std::int64_t bytes = 0;
     CollectiveTag tag;
     union {
@@ -44,10 +44,13 @@ struct ShmBoard {
     };
     alignas(64) std::array<std::byte, PeerAccess::kLongestShared> copy{};
 
+    void show(std::uint64_t number, bool shares) { session.store(2 * number + (shares ? 1 : 0)); }
+    bool shows(std::uint64_t number) const { return session.load() / 2 == number; }
+    bool shares() const { return session.load() % 2 == 1; }
     /// Where share() shows so many bytes.
     std::byte* shared(std::int64_t of) { return of <= kInside ? inside.data() : copy.data(); }
   };
-  static_assert(sizeof(Shown) == kLinesAtOnce + PeerAccess::kLongestShared);
+  static_assert(offsetof(Shown, copy) == 64);  // all before it is one line
   std::array<Shown, 2> shown;
 };
 

@@ -42,10 +42,25 @@ void ShmPeerAccess::open(Stream& stream, const View& mine) {
               mine.data() == memory_.window(transport().rank(), window_).data(),
           "ShmPeerAccess::open", "what is shown is the window, or of Transport::allocator()");
   if (range.in_reach()) handed_.hand_over(range);
-  meet_and_show(stream, mine.bytes(), range);
+  meet_and_show(stream, mine.bytes(), range, [this](int peer) { check_range(peer); });
+  set_ranges(mine, range.in_reach());
+}
+
+bool ShmPeerAccess::open_where_all_can(Stream& stream, const View& mine) {
+  const ShmRange range = range_of(mine);
+  if (range.in_reach()) handed_.hand_over(range);
+  meet_and_show(stream, mine.bytes(), range, [this](int peer) { check(peer); });
+  for (int rank = 0; rank < transport().size(); ++rank) {
+    if (!shown_by(rank).range.in_reach()) return false;
+  }
+  set_ranges(mine, true);
+  return true;
+}
+
+void ShmPeerAccess::set_ranges(const View& mine, bool in_reach) {
   for (int rank = 0; rank < transport().size(); ++rank) {
     void* data = memory_.window(rank, window_).data();
-    if (range.in_reach()) {
+    if (in_reach) {
       const bool own = rank == transport().rank();
       data = own ? mine.data() : data_of(rank);
     }
@@ -65,29 +80,32 @@ void* ShmPeerAccess::data_of(int rank) {
   return latest.data;
 }
 
-void ShmPeerAccess::meet(Stream& stream) { meet_and_show(stream, 0, {}); }
+void ShmPeerAccess::meet(Stream& stream) {
+  meet_and_show(stream, 0, {}, [this](int peer) { check_range(peer); });
+}
 
 void ShmPeerAccess::abandon(Stream&, const char* reason) noexcept { transport().abort(reason); }
 
-void ShmPeerAccess::meet_and_show(Stream& stream, std::int64_t bytes, const ShmRange& range) {
+template <class Check>
+void ShmPeerAccess::meet_and_show(Stream& stream, std::int64_t bytes, const ShmRange& range,
+                                  Check check_peer) {
   ++session_;
   waiting_.throw_if_aborted();
   ShmBoard::Shown& mine = shown_by(transport().rank());
   mine.bytes = bytes;
   mine.tag = transport().recorder().current();
   mine.range = range;
-  meet_others(stream, [this](int peer) { check_range(peer); });
+  meet_others(stream, false, check_peer);
 }
 
 /// Shows what is ready to be shown, and waits until all others have shown theirs.
 template <class Check>
-void ShmPeerAccess::meet_others(Stream& stream, Check check) {
+void ShmPeerAccess::meet_others(Stream& stream, bool shares, Check check_peer) {
   const Meeting meeting(*this, stream);
-  ShmBoard::Shown& mine = shown_by(transport().rank());
-  mine.session.store(session_);
+  shown_by(transport().rank()).show(session_, shares);
   waiting_.wait_for_all(
-      transport().size(), [this](int peer) { return shown_by(peer).session.load() == session_; },
-      check, [this](int peer) { memory_.board(peer).doorbell.ring(); });
+      transport().size(), [this](int peer) { return shown_by(peer).shows(session_); }, check_peer,
+      [this](int peer) { memory_.board(peer).doorbell.ring(); });
 }
 
 void ShmPeerAccess::share(Stream& stream, const void* data, std::int64_t bytes) {
@@ -97,7 +115,7 @@ void ShmPeerAccess::share(Stream& stream, const void* data, std::int64_t bytes) 
   copy_shared(stream, data, bytes, shown.shared(bytes));
   shown.bytes = bytes;
   shown.tag = transport().recorder().current();
-  meet_others(stream, [this](int peer) { check(peer); });
+  meet_others(stream, true, [this](int peer) { check(peer); });
   take_back_next(memory_.board(transport().rank()).shown[(session_ + 1) % 2], bytes);
   for (int rank = 0; rank < transport().size(); ++rank) {
     set_shared(rank, shown_by(rank).shared(bytes));
@@ -108,8 +126,8 @@ void ShmPeerAccess::check_range(int peer) {
   const ShmBoard::Shown& mine = shown_by(transport().rank());
   const ShmBoard::Shown& theirs = shown_by(peer);
   const bool in_reach = mine.range.in_reach();
-  const bool alike = in_reach == theirs.range.in_reach();
-  if (theirs.tag == mine.tag && !alike) {
+  // First: their bytes differ too, as two-shot takes what is in reach at once.
+  if (theirs.tag == mine.tag && !theirs.shares() && theirs.range.in_reach() != in_reach) {
     const int rank = transport().rank();
     waiting_.fail<MismatchError>(
         fmt::format("rank {} sums memory that others reach and rank {} memory that they do not, in "
@@ -123,11 +141,13 @@ void ShmPeerAccess::check_range(int peer) {
 void ShmPeerAccess::check(int peer) {
   const ShmBoard::Shown& mine = shown_by(transport().rank());
   const ShmBoard::Shown& theirs = shown_by(peer);
-  if (theirs.bytes == mine.bytes && theirs.tag == mine.tag) return;
-  const auto status = transport().look_at(peer);
-  waiting_.fail<MismatchError>(
-      explain_mismatch(peer, theirs.bytes, status ? status->latest : std::nullopt,
-                       transport().rank(), mine.bytes, transport().recorder().latest()));
+  if (theirs.bytes != mine.bytes || theirs.tag != mine.tag) {
+    const auto status = transport().look_at(peer);
+    waiting_.fail<MismatchError>(
+        explain_mismatch(peer, theirs.bytes, status ? status->latest : std::nullopt,
+                         transport().rank(), mine.bytes, transport().recorder().latest()));
+  }
+  if (theirs.shares() != mine.shares()) fail_of_unlike_ways(waiting_, peer);
 }
 
 }  // namespace ringlet::comm

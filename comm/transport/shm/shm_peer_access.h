@@ -32,6 +32,7 @@ class ShmPeerAccess final : public PeerRanges {
   View window() override;
 
   void open(Stream& stream, const View& mine) override;
+  bool open_where_all_can(Stream& stream, const View& mine) override;
   void meet(Stream& stream) override;
   void close(Stream& stream) override { meet(stream); }
   void leave(Stream&) override {}
@@ -43,10 +44,12 @@ class ShmPeerAccess final : public PeerRanges {
   ShmBoard::Shown& shown_by(int rank) { return memory_.board(rank).shown[session_ % 2]; }
   const ShmRange& range_of(const View& data);
   void* data_of(int rank);
-  void meet_and_show(Stream& stream, std::int64_t bytes, const ShmRange& range);
-  /// check(peer) may throw.
+  void set_ranges(const View& mine, bool in_reach);
+  /// check_peer(peer) may throw.
   template <class Check>
-  void meet_others(Stream& stream, Check check);
+  void meet_and_show(Stream& stream, std::int64_t bytes, const ShmRange& range, Check check_peer);
+  template <class Check>
+  void meet_others(Stream& stream, bool shares, Check check_peer);
   void check_range(int peer);
   void check(int peer);
 
