@@ -6,8 +6,8 @@
 
 namespace ringlet::comm {
 
-// Between at most kMaxReduced processors that reach each other's memory, where a rank shows 4 KiB or
-// less, each of these is one meeting over the ranks' boards (PeerAccess::share()), but for a
+// Between at most kMaxReduced processors that reach each other's memory, where a rank shows 4 KiB
+// or less, each of these is one meeting over the ranks' boards (PeerAccess::share()), but for a
 // reduce_scatter() that a ring would round otherwise. What follows says what is done with more, and
 // elsewhere.
 

@@ -130,9 +130,9 @@ class RankWait {
     }
   }
 
-  /// Where `peer` is, if that is another collective by the same number, in which it waits in another
-  /// way: in a message, say, while this rank is at a meeting. Or if it has left a meeting behind
-  /// that this rank is at.
+  /// Where `peer` is, if that is another collective by the same number, in which it waits in
+  /// another way: in a message, say, while this rank is at a meeting. Or if it has left a meeting
+  /// behind that this rank is at.
   std::optional<CollectiveRecord> parted_from(int peer, bool meets) {
     const CollectiveTag& mine = transport_.recorder().current();
     if (mine.sequence == 0) return {};  // outside of any
