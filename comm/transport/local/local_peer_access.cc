@@ -93,7 +93,7 @@ void LocalPeerAccess::meet_others(const Stream& stream, std::int64_t bytes, bool
   shown_by(transport().rank()).show(session_, shares);
   waiting_.wait_for_all(
       group_.replicas(), [this](int peer) { return shown_by(peer).shows(session_); },
-      [&](int peer) { check(stream, peer, bytes); },
+      [&](int peer) { check(stream, peer, bytes, shares); },
       [this](int peer) { channel_.doorbell(peer).ring(); });
 }
 
@@ -117,7 +117,8 @@ void LocalPeerAccess::share(Stream& stream, const void* data, std::int64_t bytes
   }
 }
 
-void LocalPeerAccess::check(const Stream& stream, int peer, std::int64_t bytes) {
+/// Reads nothing of this rank's own board, whose line the others fetch just now.
+void LocalPeerAccess::check(const Stream& stream, int peer, std::int64_t bytes, bool shares) {
   const Shown& theirs = shown_by(peer);
   const CollectiveTag& tag = transport().recorder().current();
   const int rank = transport().rank();
@@ -126,7 +127,7 @@ void LocalPeerAccess::check(const Stream& stream, int peer, std::int64_t bytes) 
                                                   channel_.transport(peer).recorder().latest(),
                                                   rank, bytes, transport().recorder().latest()));
   }
-  if (theirs.shares() != shown_by(rank).shares()) fail_of_unlike_ways(waiting_, peer);
+  if (theirs.shares() != shares) fail_of_unlike_ways(waiting_, peer);
   const Device& device = stream.device();
   if (!device.reads_memory_of(theirs.device)) {
     waiting_.fail<ContractError>(

@@ -37,7 +37,7 @@ class LocalPeerAccess final : public PeerRanges {
   Shown& shown_by(int rank) { return channel_.board(rank).shown[session_ % 2]; }
   void meet_and_show(Stream& stream, const View& mine);
   void meet_others(const Stream& stream, std::int64_t bytes, bool shares);
-  void check(const Stream& stream, int peer, std::int64_t bytes);
+  void check(const Stream& stream, int peer, std::int64_t bytes, bool shares);
   void finish_reading(Stream& stream);
 
   LocalGroup& group_;

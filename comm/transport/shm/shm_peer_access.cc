@@ -42,14 +42,15 @@ void ShmPeerAccess::open(Stream& stream, const View& mine) {
               mine.data() == memory_.window(transport().rank(), window_).data(),
           "ShmPeerAccess::open", "what is shown is the window, or of Transport::allocator()");
   if (range.in_reach()) handed_.hand_over(range);
-  meet_and_show(stream, mine.bytes(), range, [this](int peer) { check_range(peer); });
+  show_and_meet_alike(stream, mine.bytes(), range);
   set_ranges(mine, range.in_reach());
 }
 
 bool ShmPeerAccess::open_where_all_can(Stream& stream, const View& mine) {
   const ShmRange range = range_of(mine);
   if (range.in_reach()) handed_.hand_over(range);
-  meet_and_show(stream, mine.bytes(), range, [this](int peer) { check(peer); });
+  const std::int64_t bytes = mine.bytes();
+  meet_and_show(stream, bytes, range, [this, bytes](int peer) { check(peer, bytes, false); });
   for (int rank = 0; rank < transport().size(); ++rank) {
     if (!shown_by(rank).range.in_reach()) return false;
   }
@@ -80,8 +81,13 @@ void* ShmPeerAccess::data_of(int rank) {
   return latest.data;
 }
 
-void ShmPeerAccess::meet(Stream& stream) {
-  meet_and_show(stream, 0, {}, [this](int peer) { check_range(peer); });
+void ShmPeerAccess::meet(Stream& stream) { show_and_meet_alike(stream, 0, {}); }
+
+void ShmPeerAccess::show_and_meet_alike(Stream& stream, std::int64_t bytes, const ShmRange& range) {
+  meet_and_show(stream, bytes, range, [this, bytes, in_reach = range.in_reach()](int peer) {
+    check_range(peer, in_reach);
+    check(peer, bytes, false);
+  });
 }
 
 void ShmPeerAccess::abandon(Stream&, const char* reason) noexcept { transport().abort(reason); }
@@ -115,39 +121,35 @@ void ShmPeerAccess::share(Stream& stream, const void* data, std::int64_t bytes) 
   copy_shared(stream, data, bytes, shown.shared(bytes));
   shown.bytes = bytes;
   shown.tag = transport().recorder().current();
-  meet_others(stream, true, [this](int peer) { check(peer); });
+  meet_others(stream, true, [this, bytes](int peer) { check(peer, bytes, true); });
   take_back_next(memory_.board(transport().rank()).shown[(session_ + 1) % 2], bytes);
   for (int rank = 0; rank < transport().size(); ++rank) {
     set_shared(rank, shown_by(rank).shared(bytes));
   }
 }
 
-void ShmPeerAccess::check_range(int peer) {
-  const ShmBoard::Shown& mine = shown_by(transport().rank());
+// They read nothing of this rank's own board, whose line the others fetch just now.
+
+void ShmPeerAccess::check_range(int peer, bool in_reach) {
   const ShmBoard::Shown& theirs = shown_by(peer);
-  const bool in_reach = mine.range.in_reach();
-  // First: their bytes differ too, as two-shot takes what is in reach at once.
-  if (theirs.tag == mine.tag && !theirs.shares() && theirs.range.in_reach() != in_reach) {
-    const int rank = transport().rank();
-    waiting_.fail<MismatchError>(
-        fmt::format("rank {} sums memory that others reach and rank {} memory that they do not, in "
-                    "{}; take it from Transport::allocator() on all ranks, or on none",
-                    in_reach ? rank : peer, in_reach ? peer : rank,
-                    describe(*transport().recorder().latest())));
-  }
-  check(peer);
+  const bool is_alike = theirs.shares() || theirs.range.in_reach() == in_reach;
+  if (is_alike || theirs.tag != transport().recorder().current()) return;
+  const int rank = transport().rank();
+  waiting_.fail<MismatchError>(fmt::format(
+      "rank {} sums memory that others reach and rank {} memory that they do not, in "
+      "{}; take it from Transport::allocator() on all ranks, or on none",
+      in_reach ? rank : peer, in_reach ? peer : rank, describe(*transport().recorder().latest())));
 }
 
-void ShmPeerAccess::check(int peer) {
-  const ShmBoard::Shown& mine = shown_by(transport().rank());
+void ShmPeerAccess::check(int peer, std::int64_t bytes, bool shares) {
   const ShmBoard::Shown& theirs = shown_by(peer);
-  if (theirs.bytes != mine.bytes || theirs.tag != mine.tag) {
+  if (theirs.bytes != bytes || theirs.tag != transport().recorder().current()) {
     const auto status = transport().look_at(peer);
     waiting_.fail<MismatchError>(
         explain_mismatch(peer, theirs.bytes, status ? status->latest : std::nullopt,
-                         transport().rank(), mine.bytes, transport().recorder().latest()));
+                         transport().rank(), bytes, transport().recorder().latest()));
   }
-  if (theirs.shares() != mine.shares()) fail_of_unlike_ways(waiting_, peer);
+  if (theirs.shares() != shares) fail_of_unlike_ways(waiting_, peer);
 }
 
 }  // namespace ringlet::comm

@@ -50,8 +50,10 @@ class ShmPeerAccess final : public PeerRanges {
   void meet_and_show(Stream& stream, std::int64_t bytes, const ShmRange& range, Check check_peer);
   template <class Check>
   void meet_others(Stream& stream, bool shares, Check check_peer);
-  void check_range(int peer);
-  void check(int peer);
+  /// Where all ranks' ranges are in reach, or none's.
+  void show_and_meet_alike(Stream& stream, std::int64_t bytes, const ShmRange& range);
+  void check_range(int peer, bool in_reach);
+  void check(int peer, std::int64_t bytes, bool shares);
 
   const ShmMemory& memory_;
   const ShmHeap& heap_;
