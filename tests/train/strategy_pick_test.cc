@@ -94,7 +94,8 @@ TEST_F(StrategyPicks, PassOverAFileThatIsNoneOfTheirs) {
   keep_probe(keep, {"local", "0-1", 1e-6, {{2, 0, "ring"}}});
   ASSERT_FALSE(read_probes(keep).empty());
   std::string of_another_rule = testing::read_file(keep);
-  of_another_rule.replace(of_another_rule.find("\"rule\": 3"), 9, "\"rule\": 1");
+  const std::string key = "\"rule\": ";
+  of_another_rule.replace(of_another_rule.find(key) + key.size(), 1, "0");
   testing::write_file(keep, of_another_rule);
   EXPECT_TRUE(read_probes(keep).empty()) << of_another_rule;
   EXPECT_EQ(picked(2, {}, "/proc/none/probes.json").pick.by, PickedBy::probe) << "cannot be kept";
