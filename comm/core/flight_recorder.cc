@@ -6,7 +6,6 @@
 #include <cstring>
 #include <mutex>
 #include <set>
-#include <thread>
 
 #include "base/trace.h"
 
@@ -168,14 +167,6 @@ void FlightRecorder::set_activity(const char* what) {
 Activity FlightRecorder::activity() const {
   return {activity_.load(std::memory_order_relaxed),
           activity_since_ns_.load(std::memory_order_relaxed)};
-}
-
-CollectiveRecord FlightRecorder::record(std::int64_t sequence) const {
-  while (true) {
-    const auto found = records_[static_cast<std::size_t>(sequence - 1) % kRecords].look();
-    if (found) return *found;
-    std::this_thread::yield();
-  }
 }
 
 std::optional<CollectiveRecord> FlightRecorder::latest() const {

@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "comm/core/work_clock.h"
@@ -205,7 +206,14 @@ class FlightRecorder {
   CollectiveTag current_;
   MessageName out_, in_;
   SharedExchange exchange_;
-  CollectiveRecord record(std::int64_t sequence) const;
+  /// Soon: its writer is in this process, and between two stores.
+  CollectiveRecord record(std::int64_t sequence) const {
+    while (true) {
+      const auto found = records_[static_cast<std::size_t>(sequence - 1) % kRecords].look();
+      if (found) return *found;
+      std::this_thread::yield();
+    }
+  }
   std::array<SharedRecord, kRecords> records_;
   std::atomic<std::int64_t> entered_{0};  // collectives so far
   std::atomic<const char*> activity_{nullptr};
