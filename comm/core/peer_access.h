@@ -46,6 +46,7 @@ class PeerAccess {
   virtual void open(Stream& stream, const View& mine) = 0;
   /// open() where every rank can show its memory. Else nothing is open, and false on all ranks.
   virtual bool open_where_all_can(Stream& stream, const View& mine) {
+    if (!can_show(mine)) return false;
     open(stream, mine);
     return true;
   }
@@ -94,44 +95,47 @@ class PeerAccess {
                            const View& /*mine*/) {}
 };
 
-/// A session in which body() does what the strategy does, and which it ends with close() or
-/// leave(); abandoned where it throws.
-template <class Body>
-void with_peers(PeerAccess& peers, Stream& stream, const View& mine, Body body) {
+/// A session of step(), which is abandoned where that throws: also by who breaks off at the meeting
+/// that opens it, since it has shown its memory already. Returns what step() returns.
+template <class Step>
+auto with_session(PeerAccess& peers, Stream& stream, Step step) {
   try {
-    peers.open(stream, mine);  // whoever breaks off here has shown its memory already
-    body();
+    return step();
   } catch (const std::exception& error) {
     peers.abandon(stream, error.what());
     throw;
   }
 }
 
+/// A session in which body() does what the strategy does, and which it ends with close() or
+/// leave().
+template <class Body>
+void with_peers(PeerAccess& peers, Stream& stream, const View& mine, Body body) {
+  with_session(peers, stream, [&] {
+    peers.open(stream, mine);
+    body();
+  });
+}
+
 /// The same where all ranks can show their memory; else false on all of them.
 template <class Body>
 bool with_peers_where_all_can(PeerAccess& peers, Stream& stream, const View& mine, Body body) {
-  try {
+  return with_session(peers, stream, [&] {
     if (!peers.open_where_all_can(stream, mine)) return false;
     body();
     return true;
-  } catch (const std::exception& error) {
-    peers.abandon(stream, error.what());
-    throw;
-  }
+  });
 }
 
 /// The same with data that the ranks share, which body() reads.
 template <class Body>
 void with_shared(PeerAccess& peers, Stream& stream, const void* data, std::int64_t bytes,
                  Body body) {
-  try {
+  with_session(peers, stream, [&] {
     peers.share(stream, data, bytes);
     body();
     peers.leave(stream);
-  } catch (const std::exception& error) {
-    peers.abandon(stream, error.what());
-    throw;
-  }
+  });
 }
 
 }  // namespace ringlet::comm

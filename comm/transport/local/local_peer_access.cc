@@ -90,9 +90,9 @@ void LocalPeerAccess::meet_and_show(Stream& stream, const View& mine) {
 
 /// Shows what is ready to be shown, and waits until all others have shown theirs.
 void LocalPeerAccess::meet_others(const Stream& stream, std::int64_t bytes, bool shares) {
-  shown_by(transport().rank()).show(session_, shares);
+  shown_by(transport().rank()).session.show(session_, shares);
   waiting_.wait_for_all(
-      group_.replicas(), [this](int peer) { return shown_by(peer).shows(session_); },
+      group_.replicas(), [this](int peer) { return shown_by(peer).session.shows(session_); },
       [&](int peer) { check(stream, peer, bytes, shares); },
       [this](int peer) { channel_.doorbell(peer).ring(); });
 }
@@ -127,7 +127,7 @@ void LocalPeerAccess::check(const Stream& stream, int peer, std::int64_t bytes, 
                                                   channel_.transport(peer).recorder().latest(),
                                                   rank, bytes, transport().recorder().latest()));
   }
-  if (theirs.shares() != shares) fail_of_unlike_ways(waiting_, peer);
+  if (theirs.session.shares() != shares) fail_of_unlike_ways(waiting_, peer);
   const Device& device = stream.device();
   if (!device.reads_memory_of(theirs.device)) {
     waiting_.fail<ContractError>(

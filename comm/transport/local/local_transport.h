@@ -60,6 +60,7 @@
 #include "comm/transport/lazy_event.h"
 #include "comm/transport/memory_operations.h"
 #include "comm/transport/peer_memory.h"
+#include "comm/transport/session_mark.h"
 
 namespace ringlet::comm {
 
@@ -136,7 +137,7 @@ struct PeerBoard {
   /// n + 1 and has therefore read what was shown in n: two of these are enough.
   struct alignas(kLinesAtOnce) Shown {           // NOLINT(*-member-init): of a union one is
     static constexpr std::int64_t kInside = 16;  ///< bytes that share() shows in one line
-    std::atomic<std::uint64_t> session{0};  ///< written last: 2n of number n, 2n + 1 of share()
+    SessionMark session;                         ///< written last
     std::int64_t bytes = 0;
     CollectiveTag tag;
     DeviceId device;
@@ -146,9 +147,6 @@ struct PeerBoard {
     };
     alignas(64) std::array<std::byte, PeerAccess::kLongestShared> copy{};
 
-    void show(std::uint64_t number, bool shares) { session.store(2 * number + (shares ? 1 : 0)); }
-    bool shows(std::uint64_t number) const { return session.load() / 2 == number; }
-    bool shares() const { return session.load() % 2 == 1; }
     /// Where share() shows so many bytes.
     std::byte* shared(std::int64_t of) { return of <= kInside ? inside.data() : copy.data(); }
   };

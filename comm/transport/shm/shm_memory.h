@@ -22,6 +22,7 @@
 #include "comm/core/peer_access.h"
 #include "comm/transport/doorbell.h"
 #include "comm/transport/peer_memory.h"
+#include "comm/transport/session_mark.h"
 #include "comm/transport/shm/shm_heap.h"
 #include "kernels/tensor.h"
 
@@ -35,7 +36,7 @@ struct ShmBoard {
   /// what was shown in n: two of these are enough.
   struct alignas(kLinesAtOnce) Shown {
     static constexpr std::int64_t kInside = 24;  ///< bytes that share() shows in one line
-    std::atomic<std::uint64_t> session{0};  ///< written last: 2n of number n, 2n + 1 of share()
+    SessionMark session;                         ///< written last
     std::int64_t bytes = 0;
     CollectiveTag tag;
     union {
@@ -44,9 +45,6 @@ struct ShmBoard {
     };
     alignas(64) std::array<std::byte, PeerAccess::kLongestShared> copy{};
 
-    void show(std::uint64_t number, bool shares) { session.store(2 * number + (shares ? 1 : 0)); }
-    bool shows(std::uint64_t number) const { return session.load() / 2 == number; }
-    bool shares() const { return session.load() % 2 == 1; }
     /// Where share() shows so many bytes.
     std::byte* shared(std::int64_t of) { return of <= kInside ? inside.data() : copy.data(); }
   };

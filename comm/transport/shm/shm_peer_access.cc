@@ -108,10 +108,10 @@ void ShmPeerAccess::meet_and_show(Stream& stream, std::int64_t bytes, const ShmR
 template <class Check>
 void ShmPeerAccess::meet_others(Stream& stream, bool shares, Check check_peer) {
   const Meeting meeting(*this, stream);
-  shown_by(transport().rank()).show(session_, shares);
+  shown_by(transport().rank()).session.show(session_, shares);
   waiting_.wait_for_all(
-      transport().size(), [this](int peer) { return shown_by(peer).shows(session_); }, check_peer,
-      [this](int peer) { memory_.board(peer).doorbell.ring(); });
+      transport().size(), [this](int peer) { return shown_by(peer).session.shows(session_); },
+      check_peer, [this](int peer) { memory_.board(peer).doorbell.ring(); });
 }
 
 void ShmPeerAccess::share(Stream& stream, const void* data, std::int64_t bytes) {
@@ -132,7 +132,7 @@ void ShmPeerAccess::share(Stream& stream, const void* data, std::int64_t bytes) 
 
 void ShmPeerAccess::check_range(int peer, bool in_reach) {
   const ShmBoard::Shown& theirs = shown_by(peer);
-  const bool is_alike = theirs.shares() || theirs.range.in_reach() == in_reach;
+  const bool is_alike = theirs.session.shares() || theirs.range.in_reach() == in_reach;
   if (is_alike || theirs.tag != transport().recorder().current()) return;
   const int rank = transport().rank();
   waiting_.fail<MismatchError>(fmt::format(
@@ -149,7 +149,7 @@ void ShmPeerAccess::check(int peer, std::int64_t bytes, bool shares) {
         explain_mismatch(peer, theirs.bytes, status ? status->latest : std::nullopt,
                          transport().rank(), bytes, transport().recorder().latest()));
   }
-  if (theirs.shares() != shares) fail_of_unlike_ways(waiting_, peer);
+  if (theirs.session.shares() != shares) fail_of_unlike_ways(waiting_, peer);
 }
 
 }  // namespace ringlet::comm
