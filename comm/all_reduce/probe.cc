@@ -23,7 +23,7 @@ namespace {
 constexpr int kLeastPower = 6;     // 64 bytes
 constexpr int kLeastInTurns = 10;  // 1 KiB: all that is smaller takes as long
 constexpr int kShort = 12;         // up to 4 KiB calls are timed in rows
-constexpr int kInARow = 8;
+constexpr int kInARow = 4;
 constexpr int kInCaches = 18;     // up to 256 KiB a call finds what the call before left there
 constexpr double kFarBehind = 2;  // times the best: not tried at larger sizes
 constexpr double kBehind = 1.6;   // the same: not tried at the sizes between
@@ -187,19 +187,19 @@ class Probe {
     }
     const bool is_first = elapsed_ == 0;
     const Turns turns = turns_at(power);
-    const double expected = (turns.look + turns.fewest * turns.calls()) * calls_in_a_row(power) *
-                            expected_calls(few, power);
+    const int in_a_row = calls_in_a_row(power);
+    const double expected =
+        (turns.look + turns.fewest * turns.calls() * in_a_row) * expected_calls(few, power);
     if (!is_first && (few.size() < 2 || expected > left() || left() <= 0)) return;
     move_apart();
     const double before = elapsed_;
-    const Calls looks = call(few, power, 1, turns.look);
+    const Calls looks = call(few, power, 1, turns.look, 1);
     std::vector<double> quick;
     double called = 0;
     for (const std::vector<double>& seconds : looks) {
       quick.push_back(*std::min_element(seconds.begin() + turns.look / 2, seconds.end()));
       for (const double each : seconds) called += each < INFINITY ? each : 0;
     }
-    called *= calls_in_a_row(power);
     // Own data written, and all ranks met: where they take turns, as long as the calls.
     const double around = std::max(0.0, (elapsed_ - before - called) / turns.look);
     const double best = *std::ranges::min_element(quick);
@@ -211,14 +211,14 @@ class Probe {
       const bool is_known = quick[i] < INFINITY;
       if (is_known && quick[i] > kNoRounds * best) continue;
       timed.push_back(few[i]);
-      round += calls_in_a_row(power) * (is_known ? quick[i] : best);
+      round += in_a_row * (is_known ? quick[i] : best);
     }
     round *= turns.calls();
     if (turns.fewest * round > left()) return;
     // A size may take a third of what is left: the larger ones take longer than all before.
     const double possible = left() / 3 / std::max(round, 1e-9);
     const int count = static_cast<int>(std::clamp<double>(possible, turns.fewest, turns.most));
-    Calls all = call(timed, power, count, turns.calls());
+    Calls all = call(timed, power, count, turns.calls(), in_a_row);
     for (std::size_t i = 0; i < timed.size(); ++i) {
       std::vector<double> counting;
       for (std::size_t at = 0; at < all[i].size(); ++at) {
@@ -234,12 +234,16 @@ class Probe {
 
   Turns turns_at(int power) const {
     if (in_turns_) return {.look = 2, .settle = 0, .timed = 1, .fewest = 3, .most = 9};
+    if (calls_in_a_row(power) > 1) {
+      return {.look = 6, .settle = 0, .timed = 1, .fewest = 1, .most = 3};
+    }
     if (power > kInCaches) return {.look = 2, .settle = 1, .timed = 1, .fewest = 2, .most = 6};
     return {.look = 6, .settle = 1, .timed = 3, .fewest = 1, .most = 3};
   }
 
   /// What a call leaves to be done beside the next one shows only in a row, and a look at the clock
-  /// takes a tenth as long as a short call: where ranks reach each other's memory.
+  /// takes a tenth as long as a short call: where ranks reach each other's memory, and for what the
+  /// untimed calls, which are single ones, have not found far behind.
   int calls_in_a_row(int power) const {
     const bool is_quick = !in_turns_ && transport_.peer_access() != nullptr;
     return is_quick && power <= kShort ? kInARow : 1;
@@ -254,11 +258,11 @@ class Probe {
   }
 
   /// For each of the few the slowest rank's seconds of its calls, in their order: `rounds` times
-  /// `calls` in a row. Infinite where two ranks shared a processor while there is one for each: the
+  /// `calls` in a row. Where `in_a_row` is more than one, each is the mean of so many behind one
+  /// that settles. Infinite where two ranks shared a processor while there is one for each: the
   /// system moves them apart soon.
-  Calls call(const Few& few, int power, int rounds, int calls) {
+  Calls call(const Few& few, int power, int rounds, int calls, int in_a_row) {
     const View data = memory_.slice(0, bytes_of(power) / size_of(memory_.dtype()));
-    const int in_a_row = calls_in_a_row(power);
     std::vector<float> mine;  // seconds and processor of each call; last, what has passed
     for (int round = 0; round < rounds; ++round) {
       for (Candidate* candidate : few) {
@@ -267,11 +271,13 @@ class Probe {
           // lines, they would tell of that.
           fill(stream_, 0, data);
           barrier(transport_, stream_);
-          const Stopwatch watch;
-          for (int i = 0; i < in_a_row; ++i) {
+          const auto call_once = [&] {
             candidate->all_reduce->run(stream_, data, ReduceOp::sum);
             read_lines(data);  // as an optimiser does: two-shot leaves some in others' caches
-          }
+          };
+          if (in_a_row > 1) call_once();
+          const Stopwatch watch;
+          for (int i = 0; i < in_a_row; ++i) call_once();
           mine.push_back(static_cast<float>(watch.seconds() / in_a_row));
           mine.push_back(static_cast<float>(::sched_getcpu()));
         }
