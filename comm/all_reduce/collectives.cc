@@ -41,8 +41,9 @@ void broadcast(Transport& transport, Stream& stream, int root, View data) {
   require(0 <= root && root < transport.size(), "broadcast", "the root is a rank of the world");
   PeerAccess* const peers = peers_for_short(transport, stream, data.bytes());
   if (peers == nullptr) return broadcast_by_tree(transport, stream, root, data);
-  with_shared(*peers, stream, data.data(), data.bytes(), [&] {
-    if (transport.rank() != root) peers->read_shared(stream, root, 0, data);
+  const bool is_root = transport.rank() == root;
+  with_shared(*peers, stream, is_root ? data.data() : nullptr, data.bytes(), [&] {
+    if (!is_root) peers->read_shared(stream, root, 0, data);
   });
 }
 
@@ -69,8 +70,9 @@ void reduce(Transport& transport, Stream& stream, int root, View data, ReduceOp 
   require(0 <= root && root < transport.size(), "reduce", "the root is a rank of the world");
   PeerAccess* const peers = peers_for_short(transport, stream, data.bytes());
   if (peers == nullptr) return reduce_by_tree(transport, stream, root, data, op);
-  with_shared(*peers, stream, data.data(), data.bytes(), [&] {
-    if (transport.rank() == root) peers->reduce_shared(stream, op, 0, flat(data), root);
+  const bool is_root = transport.rank() == root;
+  with_shared(*peers, stream, is_root ? nullptr : data.data(), data.bytes(), [&] {
+    if (is_root) peers->reduce_shared(stream, op, 0, flat(data), root);
   });
 }
 

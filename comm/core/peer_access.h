@@ -83,8 +83,8 @@ class PeerAccess {
   /// ranks, and not where the stream works behind the host. The same on all ranks.
   virtual bool shares(const Stream& /*stream*/, std::int64_t /*bytes*/) const { return false; }
   /// A copy to a window and open() at once, for short data: every rank shows a copy of its `bytes`
-  /// at `data`, as many on all ranks, and waits until all have. It ends with leave(), and counts as
-  /// an open().
+  /// at `data`, as many on all ranks, and waits until all have. `data` is null where nobody reads
+  /// this rank's. It ends with leave(), and counts as an open().
   virtual void share(Stream& /*stream*/, const void* /*data*/, std::int64_t /*bytes*/) {}
   /// mine = op of what the others share from element `begin` on and, for this rank, of `mine`; in
   /// the order of ranks that begins with `first`.

@@ -33,9 +33,10 @@ void PeerRanges::reduce_for_all(Stream& stream, ReduceOp op, std::int64_t begin,
 }
 
 void PeerRanges::copy_shared(Stream& stream, const void* data, std::int64_t bytes, std::byte* to) {
+  if (data == nullptr) return;
   ScopedSpan span(stream.tracer(), "copy", "exchange", bytes);
   if (span.traces()) note_details(span, {data, {bytes}, DType::u8}, own(), own());
-  if (bytes > 0) std::memcpy(to, data, static_cast<std::size_t>(bytes));
+  std::memcpy(to, data, static_cast<std::size_t>(bytes));
 }
 
 void PeerRanges::copy(Stream& stream, const ConstView& x, const View& y) {

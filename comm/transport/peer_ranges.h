@@ -55,7 +55,7 @@ class PeerRanges : public PeerAccess {
     take_back(&shown, kLinesAtOnce / 2);
     if (bytes > Shown::kInside) take_back(shown.copy.data(), bytes);
   }
-  /// Of share().
+  /// Of share(), where `data` is not null.
   void copy_shared(Stream& stream, const void* data, std::int64_t bytes, std::byte* to);
   void set_shared(int rank, const std::byte* data) {
     shared_[static_cast<std::size_t>(rank)] = data;
