@@ -28,6 +28,12 @@ endif()
 set(RINGLET_OPTIONS_neon -ffp-contract=fast)  # as the compiler does where -mfma allows it
 set(RINGLET_OPTIONS_avx2 -mavx2 -mfma)
 set(RINGLET_OPTIONS_avx512 -mavx512f -mavx512vl -mavx512dq -mavx512bw -mfma -mavx2)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # From g++ 14 on it rounds some products before it adds them to sums, and the same products of bf16 not.
+  foreach(set neon avx2 avx512)
+    list(APPEND RINGLET_OPTIONS_${set} --param=avoid-fma-max-bits=0)
+  endforeach()
+endif()
 
 # The set's struct of vectors, in kernels/cpu/simd.
 set(RINGLET_SIMD_portable Portable)
