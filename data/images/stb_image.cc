@@ -68,6 +68,19 @@ const char* reason() {
   return text == nullptr ? "no reason given" : text;
 }
 
+/// Why there is no header. stb looks for one of each format, and from 2.28 on tells why it is none
+/// of the last one. Its decoder tells of the file's own.
+const char* reason_of_header(std::span<const std::uint8_t> file) {
+  const char* const last = reason();
+  if (had_no_memory) return last;
+  int width = 0, height = 0, channels = 0;
+  stbi_uc* const decoded = stbi_load_from_memory(file.data(), static_cast<int>(file.size()), &width,
+                                                 &height, &channels, 0);
+  if (decoded == nullptr) return reason();
+  stbi_image_free(decoded);
+  return last;
+}
+
 }  // namespace
 
 StbHeader stb_header(std::span<const std::uint8_t> file) {
@@ -76,7 +89,7 @@ StbHeader stb_header(std::span<const std::uint8_t> file) {
   StbHeader header;
   const int good = stbi_info_from_memory(file.data(), static_cast<int>(file.size()), &header.width,
                                          &header.height, &header.channels);
-  if (good == 0) header.failure = reason();
+  if (good == 0) header.failure = reason_of_header(file);
   return header;
 }
 
