@@ -138,6 +138,7 @@ int main(int argc, char** argv) {
   ringlet::set_memory_aside();
   ringlet::app::secure_standard_streams();
   ringlet::app::remember_command_line(argc, argv);
+  ringlet::app::take_signals_back();
   ringlet::app::fail_writes_beyond_limit();
   ringlet::app::end_process(ringlet::app::finish_output(ringlet::app::run_program(argc, argv)));
 }

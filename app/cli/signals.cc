@@ -3,8 +3,10 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
 #include <ctime>
 #include <utility>
@@ -19,6 +21,24 @@ std::atomic<std::int64_t> grace_ns{0};
 std::atomic<int> bell{-1};  // eventfd(2), rung when a signal is noted; stays open
 static_assert(std::atomic<int>::is_always_lock_free);
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);
+
+/// Whether each of kStopSignals was ignored when the program was started.
+struct AtStart {
+  bool is_known = false;
+  std::array<bool, kStopSignals.size()> ignored{};
+} at_start;
+
+void note_start(int /*argc*/, char** /*argv*/, char** /*environment*/) {
+  for (std::size_t i = 0; i < kStopSignals.size(); ++i) {
+    at_start.ignored[i] = ignores(kStopSignals[i]);
+  }
+  at_start.is_known = true;
+}
+
+// What stands in this section runs before the constructors of libraries. Those of PSM2 and UCX
+// handle signals for themselves, and come with Gloo where that is built with MPI (Debian 13).
+[[gnu::section(".preinit_array"), gnu::used]] void (*const noting_start)(int, char**,
+                                                                         char**) = note_start;
 
 /// The steady clock, which a handler may read.
 std::int64_t now_ns() {
@@ -60,6 +80,13 @@ void note_stop_signals(std::chrono::nanoseconds grace) {
   action.sa_flags = SA_RESTART;
   for (const int signal : kStopSignals) {
     if (!ignores(signal)) sigaction(signal, &action, nullptr);
+  }
+}
+
+void take_signals_back() {
+  if (!at_start.is_known) return;
+  for (std::size_t i = 0; i < kStopSignals.size(); ++i) {
+    std::signal(kStopSignals[i], at_start.ignored[i] ? SIG_IGN : SIG_DFL);
   }
 }
 

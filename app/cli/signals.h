@@ -20,6 +20,10 @@ inline constexpr std::array kStopSignals{SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUS
 /// background, or nohup has started it.
 bool ignores(int signal);
 
+/// Gives kStopSignals the meaning with which the program was started, whatever libraries have made
+/// of them since. At the beginning of main().
+void take_signals_back();
+
 /// From now on the first of kStopSignals is only noted. Those that are ignored stay so. A second
 /// SIGINT or SIGTERM ends the process at once; the others repeat what is known. Those of them
 /// within `grace` after the first one count as the first, since launchers pass on a signal that the

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <thread>
@@ -78,11 +79,25 @@ bool comes(const std::filesystem::path& file, double seconds = 60) {
 std::ptrdiff_t rows_of(const std::string& out) { return std::count(out.begin(), out.end(), '\n'); }
 
 /// What a shell starts that ignores `signal`, as one does for what it puts into the background.
-ShellLine ignoring(int signal, const Arguments& arguments) {
-  std::string line =
-      std::string("trap '' ") + sigabbrev_np(signal) + "; exec " + built("bin/ringlet");
+/// `environment`: settings, as `env` takes them.
+ShellLine ignoring(int signal, const Arguments& arguments, const std::string& environment = "") {
+  std::string line = std::string("trap '' ") + sigabbrev_np(signal) + "; exec env " + environment +
+                     " " + built("bin/ringlet");
   for (const std::string& word : arguments) line += " '" + word + "'";
   return {line};
+}
+
+/// Whether the training goes on behind the signal.
+void expect_to_go_on(Program& program, int signal) {
+  ASSERT_TRUE(program.wait_for("\n    1   "));
+  program.send(signal);
+  for (const pid_t child : children_of(program.pid())) ::kill(child, signal);
+  ASSERT_TRUE(program.wait_until([seen = std::ptrdiff_t{0}](const std::string& out) mutable {
+    if (seen == 0) seen = rows_of(out);
+    return rows_of(out) > seen + 2;
+  }));
+  program.send(SIGTERM);
+  EXPECT_EQ(program.wait().code, 128 + SIGTERM);
 }
 
 class IgnoredSignals : public ::testing::TestWithParam<int> {};
@@ -90,16 +105,17 @@ class IgnoredSignals : public ::testing::TestWithParam<int> {};
 TEST_P(IgnoredSignals, StayIgnored) {
   for (const Arguments& more : {Arguments{}, Arguments{"--processes", "2"}}) {
     Program program(ignoring(GetParam(), long_train(more)));
-    ASSERT_TRUE(program.wait_for("\n    1   "));
-    program.send(GetParam());
-    for (const pid_t child : children_of(program.pid())) ::kill(child, GetParam());
-    ASSERT_TRUE(program.wait_until([seen = std::ptrdiff_t{0}](const std::string& out) mutable {
-      if (seen == 0) seen = rows_of(out);
-      return rows_of(out) > seen + 2;
-    }));
-    program.send(SIGTERM);
-    EXPECT_EQ(program.wait().code, 128 + SIGTERM);
+    expect_to_go_on(program, GetParam());
   }
+}
+
+TEST(Signals, AreIgnoredAsBeforeWhateverALibraryHasSet) {
+  const auto beside = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  const std::string preloaded =
+      "LD_PRELOAD=" + (beside / "libringlet_handling_signals.so").string();
+  Program program(
+      ignoring(SIGHUP, long_train(), preloaded + " ASAN_OPTIONS=verify_asan_link_order=0"));
+  expect_to_go_on(program, SIGHUP);
 }
 
 INSTANTIATE_TEST_SUITE_P(Signals, IgnoredSignals, ::testing::Values(SIGINT, SIGHUP),

@@ -1,0 +1,11 @@
+// Loaded by LD_PRELOAD: handles SIGHUP from its own constructor on, as PSM2 does, which comes with
+// some builds of MPI.
+#include <csignal>
+
+namespace {
+
+[[gnu::constructor]] void handle() {
+  std::signal(SIGHUP, [](int) {});
+}
+
+}  // namespace
