@@ -56,6 +56,7 @@ std::string literal(const CLI::Option& option, const std::string& text) {
 
 /// The value that was given; "true" for a flag whose value may be left out and was.
 std::string given(const CLI::Option& option) {
+  if (is_switch(option)) return option.as<bool>() ? "true" : "false";  // from CLI11 2.4 on counted
   const std::vector<std::string> results = option.reduced_results();
   if (option.get_items_expected_max() > 1) {
     std::vector<std::string> values;
@@ -63,7 +64,7 @@ std::string given(const CLI::Option& option) {
     return fmt::format("[{}]", fmt::join(values, ", "));
   }
   const std::string value = results.empty() ? "" : results.front();
-  if (option.get_expected_min() == 0 && !is_switch(option) && value.empty()) return "true";
+  if (option.get_expected_min() == 0 && value.empty()) return "true";
   return literal(option, value);
 }
 
