@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "base/instruction_set.h"
 #include "kernels/linear.h"
 
@@ -15,7 +17,8 @@ const Arithmetic kNarrow{.instruction_set = "avx2", .openblas = "Haswell"};
 TEST(Arithmetic, IsWhatRunsHere) {
   const Execution on_processor{.devices = {DeviceId{}}};
   const Arithmetic here = arithmetic_here(on_processor, Precision::f32, "GNU 12.2.0");
-  EXPECT_EQ(here.instruction_set, name_of(detect_instruction_set()));
+  const std::string set = name_of(detect_instruction_set());
+  EXPECT_EQ(here.instruction_set, kArm ? set + " on ARM" : set);
   EXPECT_EQ(here.openblas, product_kernels());
   EXPECT_FALSE(here.openblas.empty());
   EXPECT_EQ(here.bf16, "") << "nothing multiplies bf16";
