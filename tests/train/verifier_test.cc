@@ -268,6 +268,24 @@ TEST_F(Verifying, KeepsTheModelThatIsBestOnTheFirstSet) {
   }
 }
 
+TEST_F(Verifying, OfEqualOnesTheFirstIsTheBest) {
+  TrainOptions options = plain_options(1);
+  options.recipe.loss = "arcface";
+  options.recipe.embedding_size = 8;
+  options.recipe.model = "mlp";
+  options.recipe.epochs = 1;
+  options.recipe.verify = pairs("a.bin", 60);
+  options.recipe.verify_every = 1;
+  options.recipe.lr = 1e-12;  // no weight moves
+  options.files.out = "";
+  Heard heard;
+  run(make_run_setup(options, formula_splits(200), 1), {&heard});
+  ASSERT_GT(heard.all.size(), 1U);
+  EXPECT_EQ(heard.all.front().sets[0].figures.grid.mean,
+            heard.all.back().sets[0].figures.grid.mean);
+  EXPECT_EQ(heard.all.back().best[0].step, heard.all.front().step);
+}
+
 /// What is a run's end here: an exception, behind which nothing is written that was not before.
 struct Killed : std::runtime_error {
   Killed() : std::runtime_error("killed") {}
