@@ -35,8 +35,8 @@ void note_start(int /*argc*/, char** /*argv*/, char** /*environment*/) {
   at_start.is_known = true;
 }
 
-// What stands in this section runs before the constructors of libraries. Those of PSM2 and UCX
-// handle signals for themselves, and come with Gloo where that is built with MPI (Debian 13).
+// What stands in this section runs before the constructors of libraries. That of UCX, which comes
+// with Gloo where that is built with MPI (Debian 13), handles SIGHUP (UCX_DEBUG_SIGNO).
 [[gnu::section(".preinit_array"), gnu::used]] void (*const noting_start)(int, char**,
                                                                          char**) = note_start;
 

@@ -1,4 +1,4 @@
-// Loaded by LD_PRELOAD: handles SIGHUP from its own constructor on, as PSM2 does, which comes with
+// Loaded by LD_PRELOAD: handles SIGHUP from its own constructor on, as UCX does, which comes with
 // some builds of MPI.
 #include <csignal>
 

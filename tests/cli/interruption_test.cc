@@ -87,7 +87,7 @@ ShellLine ignoring(int signal, const Arguments& arguments, const std::string& en
   return {line};
 }
 
-/// Whether the training goes on behind the signal.
+/// Expects the training to go on behind the signal.
 void expect_to_go_on(Program& program, int signal) {
   ASSERT_TRUE(program.wait_for("\n    1   "));
   program.send(signal);
