@@ -1,15 +1,14 @@
 // RankBarrier: where the ranks of a benchmark meet before each timed call.
 //
-// They meet in two counters that all watch without sleeping, so they leave within a cache line's
-// trip of each other. A barrier of messages would let the first rank go several microseconds before
-// the last, which is more than a small all-reduce takes. The counters lie in memory that the ranks
-// share, be they threads or processes. Where ranks outnumber the processors, a waiting rank yields.
+// They meet in memory that they share, be they threads or processes, and all watch without sleeping
+// (common_start.h). A barrier of messages would let the first rank go several microseconds before
+// the last, which is more than a small all-reduce takes. Where ranks outnumber the processors, a
+// waiting rank yields.
 #pragma once
 
-#include <atomic>
-#include <cstdint>
 #include <memory>
 
+#include "bench/all_reduce/common_start.h"
 #include "comm/communicator.h"
 #include "comm/core/group.h"
 
@@ -27,17 +26,10 @@ class RankBarrier {
   void meet(comm::Communicator& communicator, Stream& stream);
 
  private:
-  struct Counters {
-    alignas(64) std::atomic<int> arrived{0};
-    alignas(64) std::atomic<std::int64_t> round{0};
-  };
-  static_assert(std::atomic<int>::is_always_lock_free &&
-                std::atomic<std::int64_t>::is_always_lock_free);
-
   int ranks_;
   bool crowded_;  // more ranks than processors
   std::shared_ptr<void> shared_;
-  Counters* counters_;
+  CommonStart* start_;
 };
 
 }  // namespace ringlet::bench

@@ -5,7 +5,8 @@
 #include <thread>
 #include <vector>
 
-#include "comm/transport/doorbell.h"
+#include "base/processors.h"
+#include "bench/all_reduce/common_start.h"
 
 namespace ringlet::bench::peers {
 
@@ -14,26 +15,27 @@ namespace {
 constexpr std::size_t kLine = 64;  // of the cache
 constexpr int kSpins = 2'000;      // some ten microseconds
 
-/// Spins, then lets others run between one look and the next.
+/// Between two looks: spins, then lets others run.
+void between_looks(int looks) {
+  if (looks < kSpins) {
+    relax_processor();
+  } else {
+    std::this_thread::yield();
+  }
+}
+
 template <class Ready>
 void spin_until(Ready ready) {
-  for (int spins = 0; !ready(); ++spins) {
-    if (spins < kSpins) {
-      relax_processor();
-    } else {
-      std::this_thread::yield();
-    }
-  }
+  for (int looks = 0; !ready(); ++looks) between_looks(looks);
 }
 
 constexpr std::size_t whole_lines(std::size_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
 
 }  // namespace
 
-/// The barrier. Zeroed memory is a valid one: atomics of lock-free integers are nothing but these.
+/// Zeroed memory is a valid one: atomics of lock-free integers are nothing but these.
 struct Meeting::Head {
-  alignas(kLine) std::atomic<std::uint32_t> arrived;
-  alignas(kLine) std::atomic<std::uint32_t> round;
+  CommonStart start;
   alignas(2 * kLine) std::atomic<std::uint32_t> turn;  // two lines: processors fetch them in pairs
   alignas(2 * kLine) double distance;
   static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
@@ -53,17 +55,7 @@ Meeting::Meeting(void* memory, int rank, int ranks, int iterations)
 
 Meeting::Head& Meeting::head() const { return *reinterpret_cast<Head*>(memory_); }
 
-void Meeting::wait() {
-  Head& barrier = head();
-  const std::uint32_t round = barrier.round.load(std::memory_order_acquire);
-  if (barrier.arrived.fetch_add(1, std::memory_order_acq_rel) + 1 ==
-      static_cast<std::uint32_t>(ranks_)) {
-    barrier.arrived.store(0, std::memory_order_relaxed);
-    barrier.round.store(round + 1, std::memory_order_release);
-    return;
-  }
-  spin_until([&] { return barrier.round.load(std::memory_order_acquire) != round; });
-}
+void Meeting::wait() { head().start.meet(ranks_, between_looks); }
 
 double Meeting::core_distance() {
   if (rank_ == 0) head().turn.store(0);

@@ -11,6 +11,8 @@
 #include <thread>
 
 #include "base/files/json_text.h"
+#include "base/trace.h"
+#include "bench/all_reduce/common_start.h"
 #include "bench/peers/data.h"
 #include "bench/peers/forked_ranks.h"
 #include "bench/peers/measurement.h"
@@ -111,6 +113,25 @@ TEST(PeersMeeting, NobodyLeavesBeforeAllHaveCome) {
   });
   EXPECT_EQ(early, 0);
   EXPECT_EQ(arrived, kRounds * kRanks);
+}
+
+TEST(PeersMeeting, AllLeaveAtATimeThatTheLastToComeSays) {
+  constexpr int kRounds = 50;
+  std::atomic<std::int64_t> last_came{0};
+  std::atomic<int> early{0};
+  on_ranks(1, [&](Meeting& meeting) {
+    for (int round = 0; round < kRounds; ++round) {
+      if (meeting.rank() == round % kRanks) {
+        std::this_thread::sleep_for(std::chrono::microseconds(300));
+        last_came = now_ns();
+      }
+      meeting.wait();
+      const std::int64_t left = now_ns();
+      if (left < last_came.load() + CommonStart::kNoticeNs) ++early;
+      meeting.wait();
+    }
+  });
+  EXPECT_EQ(early, 0);
 }
 
 TEST(PeersMeeting, MeasuresHowFarItsCoresAre) {
