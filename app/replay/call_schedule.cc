@@ -84,7 +84,8 @@ class Builder {
     comm::Addresses addresses;
     if (span.name == "meet") {
       step = {.to = 0, .kind = comm::StepKind::meeting};
-    } else if (span.name == "copy" || span.name == "direct" || span.name == "read") {
+    } else if (span.name == "copy" || span.name == "direct" || span.name == "read" ||
+               span.name == "spread") {
       add_touch(rank, span, step);
     } else {
       add_exchange(rank, span, step, addresses);
@@ -102,12 +103,17 @@ class Builder {
       touch.kind = comm::Touch::Kind::copy;
       touch.from = mine;
       touch.mine.begin += rank.shown[0].begin - rank.data.begin;
-    } else if (span.name == "read") {
+    } else if (span.name == "read" || span.name == "spread") {
       if (span.of.size() != 1 || span.of[0] < 0 || span.of[0] >= call_.size()) fail_damaged(span);
-      touch.kind = comm::Touch::Kind::read;
+      touch.kind =
+          span.name == "read" ? comm::Touch::Kind::read : comm::Touch::Kind::spread;
       touch.of = static_cast<int>(span.of[0]);
     } else if (span.into.size() > 1) {
       touch.kind = comm::Touch::Kind::reduce_for_all;
+    } else if (span.into.size() == 1 && span.into[0] != span.rank) {
+      if (span.into[0] < 0 || span.into[0] >= call_.size()) fail_damaged(span);
+      touch.kind = comm::Touch::Kind::reduce_to;
+      touch.of = static_cast<int>(span.into[0]);
     } else {
       touch.kind = reads_parts_ ? comm::Touch::Kind::reduce_part : comm::Touch::Kind::reduce_into;
     }

@@ -119,7 +119,7 @@ const nameOf = (stay) => {
   if (stay.to >= 0) parts.push('sends to ' + stay.to);
   if (stay.from >= 0) parts.push('receives from ' + stay.from);
   return parts.join(', ') || {meet: 'meets all ranks', copy: 'copies to where all can read',
-    direct: 'adds up all memories', read: 'reads a sum'}[stay.what] || stay.what;
+    direct: 'adds up all memories', read: 'reads a sum', spread: 'copies its part from one rank to all'}[stay.what] || stay.what;
 };
 const statusOf = (rank) => {
   if (isStuck(rank)) {

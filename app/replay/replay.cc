@@ -187,7 +187,7 @@ class Replayer {
     flight.adds = false;
     flight.half = 2;
     for (const std::int64_t into : span.into) {
-      if (!other(into)) continue;
+      if (!other(into) || (span.name == "spread" && into == span.of[0])) continue;
       flight.to = static_cast<int>(into);
       replay_.flights.push_back(flight);
     }
@@ -198,7 +198,7 @@ class Replayer {
     const Stay& stay = walked_.stay(change.rank, change.step);
     const auto received = steps_of_receives_.find({change.rank, change.step});
     const bool is_message = received != steps_of_receives_.end();
-    const bool reads = by.name == "read" && !by.of.empty();
+    const bool reads = (by.name == "read" || by.name == "spread") && !by.of.empty();
     StateChange made{.at_us = stay.end_us,
                      .step = is_message ? received->second : stay.step,
                      .rank = change.owner,

@@ -66,12 +66,16 @@ class StepText {
   const char* describe(const comm::Touch& touch, Span& span, ExchangeDetails& details) const {
     using Kind = comm::Touch::Kind;
     const RankRange own{rank_, rank_ + 1}, all{0, schedule_.size()};
-    span.bytes = moved_bytes(touch, schedule_.size());
+    span.bytes = moved_bytes(touch, rank_, schedule_.size());
     comm::Range data = touch.kind == Kind::copy ? touch.from : touch.mine;
-    if (touch.kind == Kind::reduce_for_all) data.begin = own_.shown.back().begin + touch.begin;
+    const bool into_all = touch.kind == Kind::reduce_for_all || touch.kind == Kind::spread;
+    const bool into_one = touch.kind == Kind::reduce_to;
+    if (into_all || into_one) data.begin = own_.shown.back().begin + touch.begin;
     details.begin = offset_of(data);
     if (details.begin >= 0) details.end = details.begin + data.bytes;
-    details.into = touch.kind == Kind::reduce_for_all ? all : own;
+    details.into = into_all   ? all
+                   : into_one ? RankRange{touch.of, touch.of + 1}
+                              : own;
     details.of = all;
     if (touch.kind == Kind::copy) {
       details.of = own;
@@ -81,6 +85,10 @@ class StepText {
       details.of = {touch.of, touch.of + 1};
       span.peer = touch.of;
       return "read";
+    }
+    if (touch.kind == Kind::spread) {
+      details.of = {touch.of, touch.of + 1};
+      return "spread";
     }
     details.op = name_of(comm::combine_of(kOp));
     return "direct";

@@ -29,6 +29,27 @@ PeerAccess* peers_for_short(Transport& transport, Stream& stream, std::int64_t b
   return peers != nullptr && peers->shares(stream, bytes) ? peers : nullptr;
 }
 
+/// Elements [begin, end), of which each rank has its own.
+struct Part {
+  std::int64_t begin, end;
+};
+Part own_part(const Transport& transport, std::int64_t count) {
+  const int p = transport.size(), rank = transport.rank();
+  return {part_begin(count, p, rank), part_begin(count, p, rank + 1)};
+}
+
+/// Through the ranks' memory: work(peers, own part), which writes nothing of other parts. False on
+/// all ranks where that is not to be had (peers_for()).
+template <class Work>
+bool on_own_part(Transport& transport, Stream& stream, const View& data, Work work) {
+  PeerAccess* const peers = peers_for(transport, stream, data);
+  if (peers == nullptr) return false;
+  return with_peers_where_all_can(*peers, stream, data, [&] {
+    work(*peers, own_part(transport, data.count()));
+    peers->close(stream);
+  });
+}
+
 /// Whether a sum in the order of the ring has the ring's bits, which rounds narrow floats with each
 /// message.
 bool adds_alike(int ranks, DType dtype) {
@@ -39,12 +60,16 @@ bool adds_alike(int ranks, DType dtype) {
 
 void broadcast(Transport& transport, Stream& stream, int root, View data) {
   require(0 <= root && root < transport.size(), "broadcast", "the root is a rank of the world");
-  PeerAccess* const peers = peers_for_short(transport, stream, data.bytes());
-  if (peers == nullptr) return broadcast_by_tree(transport, stream, root, data);
-  const bool is_root = transport.rank() == root;
-  with_shared(*peers, stream, is_root ? data.data() : nullptr, data.bytes(), [&] {
-    if (!is_root) peers->read_shared(stream, root, 0, data);
+  const int rank = transport.rank();
+  if (PeerAccess* const peers = peers_for_short(transport, stream, data.bytes())) {
+    return with_shared(*peers, stream, rank == root ? data.data() : nullptr, data.bytes(), [&] {
+      if (rank != root) peers->read_shared(stream, root, 0, data);
+    });
+  }
+  const bool is_done = on_own_part(transport, stream, data, [&](PeerAccess& peers, Part part) {
+    peers.spread(stream, root, part.begin, part.end);
   });
+  if (!is_done) broadcast_by_tree(transport, stream, root, data);
 }
 
 void broadcast_by_tree(Transport& transport, Stream& stream, int root, View data) {
@@ -68,12 +93,16 @@ void finish_reduction(Stream& stream, View data, ReduceOp op, int ranks) {
 
 void reduce(Transport& transport, Stream& stream, int root, View data, ReduceOp op) {
   require(0 <= root && root < transport.size(), "reduce", "the root is a rank of the world");
-  PeerAccess* const peers = peers_for_short(transport, stream, data.bytes());
-  if (peers == nullptr) return reduce_by_tree(transport, stream, root, data, op);
-  const bool is_root = transport.rank() == root;
-  with_shared(*peers, stream, is_root ? nullptr : data.data(), data.bytes(), [&] {
-    if (is_root) peers->reduce_shared(stream, op, 0, flat(data), root);
+  const int rank = transport.rank();
+  if (PeerAccess* const peers = peers_for_short(transport, stream, data.bytes())) {
+    return with_shared(*peers, stream, rank == root ? nullptr : data.data(), data.bytes(), [&] {
+      if (rank == root) peers->reduce_shared(stream, op, 0, flat(data), root);
+    });
+  }
+  const bool is_done = on_own_part(transport, stream, data, [&](PeerAccess& peers, Part part) {
+    peers.reduce_to(stream, op, root, part.begin, part.end);
   });
+  if (!is_done) reduce_by_tree(transport, stream, root, data, op);
 }
 
 void reduce_by_tree(Transport& transport, Stream& stream, int root, View data, ReduceOp op) {
@@ -97,20 +126,16 @@ void reduce_scatter(Transport& transport, Stream& stream, View data, ReduceOp op
   const int p = transport.size();
   const int rank = transport.rank();
   if (adds_alike(p, data.dtype())) {
-    const std::int64_t begin = part_begin(data.count(), p, rank);
-    const std::int64_t end = part_begin(data.count(), p, rank + 1);
     if (PeerAccess* const peers = peers_for_short(transport, stream, data.bytes())) {
       return with_shared(*peers, stream, data.data(), data.bytes(), [&] {
+        const auto [begin, end] = own_part(transport, data.count());
         peers->reduce_shared(stream, op, begin, flat(data.slice(begin, end)), (rank + 1) % p);
       });
     }
-    if (PeerAccess* const peers = peers_for(transport, stream, data)) {
-      const auto add_own = [&] {
-        peers->reduce_own(stream, op, begin, end);
-        peers->close(stream);
-      };
-      if (with_peers_where_all_can(*peers, stream, data, add_own)) return;
-    }
+    const bool is_done = on_own_part(transport, stream, data, [&](PeerAccess& peers, Part part) {
+      peers.reduce_own(stream, op, part.begin, part.end);
+    });
+    if (is_done) return;
   }
   ring_reduce_scatter(transport, stream, data, op, rank);
 }

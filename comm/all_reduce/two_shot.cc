@@ -28,7 +28,7 @@ void TwoShotAllReduce::run(Stream& stream, View data, ReduceOp op) {
 /// rounds run backwards: what was written last is still in the caches, and what is reduced last
 /// will be there when the result is read from its beginning.
 void TwoShotAllReduce::reduce_in_place(Stream& stream, const View& data, ReduceOp op) {
-  constexpr std::int64_t kBlock = 64 << 10;  // elements
+  constexpr std::int64_t kBlock = 128 << 10;  // elements
   const std::int64_t count = data.count(), p = size(), r = rank();
   const auto begin_of = [count, p](std::int64_t part) {
     return part_begin(count, static_cast<int>(p), static_cast<int>(part));

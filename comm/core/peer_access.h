@@ -77,6 +77,13 @@ class PeerAccess {
   /// mine = the range of `rank` from `begin` on. reduce_part() has counted these bytes as moved.
   virtual void read(Stream& stream, int rank, std::int64_t begin, const View& mine) = 0;
 
+  /// [begin, end) of the range of `root` = op of all ranks' [begin, end), in the order of ranks that
+  /// begins with `root`.
+  virtual void reduce_to(Stream& stream, ReduceOp op, int root, std::int64_t begin,
+                         std::int64_t end) = 0;
+  /// [begin, end) of every other rank's range = that of `root`.
+  virtual void spread(Stream& stream, int root, std::int64_t begin, std::int64_t end) = 0;
+
   /// The longest that a rank shares, in bytes.
   static constexpr std::int64_t kLongestShared = 4096;
   /// Whether share() is for `bytes` of this stream: not for more, not for more than kMaxReduced

@@ -25,6 +25,13 @@ Accesses accesses_of(const Touch& touch, int rank, std::span<const Range> shown)
     }
     return ranges;
   };
+  const auto of_all_but = [&](int root) {
+    std::vector<Range> ranges;
+    for (int other = 0; other < static_cast<int>(shown.size()); ++other) {
+      if (other != root) ranges.push_back(of(other));
+    }
+    return ranges;
+  };
   switch (touch.kind) {
     case Touch::Kind::use:
       return {.reads = {touch.mine}, .writes = {touch.mine}};
@@ -38,6 +45,10 @@ Accesses accesses_of(const Touch& touch, int rank, std::span<const Range> shown)
       return {.reads = of_all(true), .writes = {touch.mine}};
     case Touch::Kind::reduce_part:
       return {.reads = of_all(true), .writes = {touch.mine, of(rank)}};
+    case Touch::Kind::reduce_to:
+      return {.reads = of_all(false), .writes = {of(touch.of)}};
+    case Touch::Kind::spread:
+      return {.reads = {of(touch.of)}, .writes = of_all_but(touch.of)};
   }
   return {};
 }

@@ -59,7 +59,7 @@ class Player {
 
   void touch(int rank, const Touch& touch) {
     const int ranks = schedule_.size();
-    const auto moved = static_cast<double>(moved_bytes(touch, ranks));
+    const auto moved = static_cast<double>(moved_bytes(touch, rank, ranks));
     const auto reduced = static_cast<double>(reduced_bytes(touch, ranks));
     end(rank) =
         come(rank) + network_.slow(rank) * (moved * network_.inside.seconds_per_byte +

@@ -35,6 +35,7 @@ std::string words_of(const RaceSide& side) {
   if (side.is_message) return side.writes ? "receives into it" : "sends it";
   switch (side.kind) {
     case Touch::Kind::copy:
+    case Touch::Kind::spread:
       return side.writes ? "copies into it" : "copies it";
     case Touch::Kind::read:
       return side.writes ? "copies into it" : "reads it";

@@ -69,6 +69,21 @@ void RecordingPeers::read(Stream& /*stream*/, int rank, std::int64_t begin, cons
        .mine = range_of(mine)});
 }
 
+void RecordingPeers::reduce_to(Stream& /*stream*/, ReduceOp /*op*/, int root, std::int64_t begin,
+                               std::int64_t end) {
+  add({.kind = Touch::Kind::reduce_to,
+       .of = root,
+       .begin = begin * size_of_one_,
+       .mine = {.bytes = (end - begin) * size_of_one_}});
+}
+
+void RecordingPeers::spread(Stream& /*stream*/, int root, std::int64_t begin, std::int64_t end) {
+  add({.kind = Touch::Kind::spread,
+       .of = root,
+       .begin = begin * size_of_one_,
+       .mine = {.bytes = (end - begin) * size_of_one_}});
+}
+
 void RecordingPeers::add(const Touch& touch) {
   into_.steps.push_back(
       {.to = static_cast<std::int32_t>(into_.touches.size()), .kind = StepKind::touch});

@@ -37,6 +37,9 @@ class RecordingPeers final : public PeerAccess {
   void reduce_part(Stream& stream, ReduceOp op, std::int64_t begin, const View& mine) override;
   void reduce_own(Stream& stream, ReduceOp op, std::int64_t begin, std::int64_t end) override;
   void read(Stream& stream, int rank, std::int64_t begin, const View& mine) override;
+  void reduce_to(Stream& stream, ReduceOp op, int root, std::int64_t begin,
+                 std::int64_t end) override;
+  void spread(Stream& stream, int root, std::int64_t begin, std::int64_t end) override;
 
  private:
   void add(const Touch& touch);

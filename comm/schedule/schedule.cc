@@ -24,7 +24,7 @@ bool Schedule::has_addresses() const {
   });
 }
 
-std::int64_t moved_bytes(const Touch& touch, int ranks) {
+std::int64_t moved_bytes(const Touch& touch, int rank, int ranks) {
   const std::int64_t others = ranks - 1, bytes = touch.mine.bytes;
   switch (touch.kind) {
     case Touch::Kind::use:
@@ -34,7 +34,10 @@ std::int64_t moved_bytes(const Touch& touch, int ranks) {
       return bytes;
     case Touch::Kind::reduce_into:
     case Touch::Kind::reduce_part:
+    case Touch::Kind::spread:
       return others * bytes;
+    case Touch::Kind::reduce_to:
+      return (touch.of == rank ? others : others + 1) * bytes;
     case Touch::Kind::reduce_for_all:
       return 2 * others * bytes;
   }
@@ -44,7 +47,8 @@ std::int64_t moved_bytes(const Touch& touch, int ranks) {
 std::int64_t reduced_bytes(const Touch& touch, int ranks) {
   const bool reduces = touch.kind == Touch::Kind::reduce_for_all ||
                        touch.kind == Touch::Kind::reduce_into ||
-                       touch.kind == Touch::Kind::reduce_part;
+                       touch.kind == Touch::Kind::reduce_part ||
+                       touch.kind == Touch::Kind::reduce_to;
   return reduces ? (ranks - 1) * touch.mine.bytes : 0;
 }
 
@@ -57,14 +61,15 @@ std::int64_t RankSchedule::own_number(std::size_t step) const {
 
 Totals totals_of(const Schedule& schedule) {
   Totals totals;
-  for (const RankSchedule& rank : schedule.ranks) {
+  for (int rank = 0; rank < schedule.size(); ++rank) {
+    const RankSchedule& own = schedule.of(rank);
     std::int64_t steps = 0, bytes = 0;
-    for (const Step& step : rank.steps) {
+    for (const Step& step : own.steps) {
       const bool sends = step.kind == StepKind::exchange && step.to != kNobody;
       totals.messages += sends ? 1 : 0;
       if (sends) bytes += schedule.out_bytes(step);
       if (step.kind == StepKind::touch) {
-        bytes += moved_bytes(rank.touch(step), schedule.size());
+        bytes += moved_bytes(own.touch(step), rank, schedule.size());
       } else {
         ++steps;
       }

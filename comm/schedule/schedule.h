@@ -56,13 +56,15 @@ struct Touch {
     reduce_for_all,  ///< of what each rank has shown: all, from `begin` on, into all
     reduce_into,     ///< the same into `mine`, which stands for what this rank has shown
     reduce_part,     ///< the same, and into what this rank has shown
+    reduce_to,       ///< the same, into what rank `of` has shown
     read,            ///< mine = what rank `of` has shown, from `begin` on
+    spread,          ///< of what rank `of` has shown: from `begin` on, into all others'
     use,             ///< the program reads and writes `mine`, before and after the collective
   };
   Kind kind = Kind::copy;
   int of = kNobody;
   std::int64_t begin = 0;  ///< bytes from the beginning of what is shown
-  Range mine{};            ///< of reduce_for_all: its length alone
+  Range mine{};            ///< of reduce_for_all, reduce_to, spread: its length alone
   Range from{};
 };
 
@@ -101,8 +103,8 @@ struct Totals {
 };
 Totals totals_of(const Schedule& schedule);
 
-/// Bytes that a touch moves between this rank's memory and others', or its own shown memory.
-std::int64_t moved_bytes(const Touch& touch, int ranks);
+/// Bytes that a touch of `rank` moves between its memory and others', or its own shown memory.
+std::int64_t moved_bytes(const Touch& touch, int rank, int ranks);
 std::int64_t reduced_bytes(const Touch& touch, int ranks);
 
 }  // namespace ringlet::comm

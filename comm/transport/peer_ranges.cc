@@ -93,10 +93,8 @@ void PeerRanges::reduce_part(Stream& stream, ReduceOp op, std::int64_t begin, co
 }
 
 void PeerRanges::reduce_own(Stream& stream, ReduceOp op, std::int64_t begin, std::int64_t end) {
-  take_parts(begin, end);
-  // std::ranges::rotate() is not for clang 14.
-  std::rotate(xs_.begin(), xs_.begin() + (transport_.rank() + 1) % transport_.size(), xs_.end());
-  const View mine = ranges_[static_cast<std::size_t>(transport_.rank())].slice(begin, end);
+  take_parts(begin, end, (transport_.rank() + 1) % transport_.size());
+  const View mine = own_range().slice(begin, end);
   reduce(stream, op, xs_, {&mine, 1}, own(), Stores::cached,
          (transport_.size() - 1) * mine.bytes());
 }
@@ -108,9 +106,40 @@ void PeerRanges::read(Stream& stream, int rank, std::int64_t begin, const View& 
   operations_.copy(stream, range.slice(begin, begin + mine.count()), mine);
 }
 
-void PeerRanges::take_parts(std::int64_t begin, std::int64_t end) {
+void PeerRanges::reduce_to(Stream& stream, ReduceOp op, int root, std::int64_t begin,
+                           std::int64_t end) {
+  take_parts(begin, end, root);
+  const View to = ranges_[static_cast<std::size_t>(root)].slice(begin, end);
+  const int ranks = transport_.size();
+  const std::int64_t moved = (root == transport_.rank() ? ranks - 1 : ranks) * to.bytes();
+  ScopedSpan span(stream.tracer(), "direct", "exchange", moved);
+  note_reduction(span, op, own_range().slice(begin, end), {root, root + 1});
+  operations_.reduce(stream, op, xs_, {&to, 1}, {.divisor = ranks});
+  transport_.count_moved(moved);
+}
+
+void PeerRanges::spread(Stream& stream, int root, std::int64_t begin, std::int64_t end) {
+  const ConstView from = ranges_[static_cast<std::size_t>(root)].slice(begin, end);
+  const std::int64_t moved = (transport_.size() - 1) * from.bytes();
+  ScopedSpan span(stream.tracer(), "spread", "exchange", moved);
+  note_details(span, own_range().slice(begin, end), {root, root + 1}, all());
+  for (int rank = 0; rank < transport_.size(); ++rank) {
+    if (rank == root) continue;
+    const View to = ranges_[static_cast<std::size_t>(rank)].slice(begin, end);
+    if (rank == transport_.rank()) {
+      operations_.copy(stream, from, to);
+    } else {
+      copy_across(to.data(), from.data(), from.bytes());
+    }
+  }
+  transport_.count_moved(moved);
+}
+
+void PeerRanges::take_parts(std::int64_t begin, std::int64_t end, int first) {
   xs_.clear();
   for (const View& range : ranges_) xs_.push_back(range.slice(begin, end));
+  // std::ranges::rotate() is not for clang 14.
+  std::rotate(xs_.begin(), xs_.begin() + first, xs_.end());
 }
 
 std::string PeerRanges::text_of_unlike_ways(int peer) const {

@@ -28,6 +28,9 @@ class PeerRanges : public PeerAccess {
   void reduce_part(Stream& stream, ReduceOp op, std::int64_t begin, const View& mine) override;
   void reduce_own(Stream& stream, ReduceOp op, std::int64_t begin, std::int64_t end) override;
   void read(Stream& stream, int rank, std::int64_t begin, const View& mine) override;
+  void reduce_to(Stream& stream, ReduceOp op, int root, std::int64_t begin,
+                 std::int64_t end) override;
+  void spread(Stream& stream, int root, std::int64_t begin, std::int64_t end) override;
   bool shares(const Stream& stream, std::int64_t bytes) const override {
     return bytes <= kLongestShared && transport_.size() <= kMaxReduced &&
            stream.in_order_with_host();
@@ -74,7 +77,9 @@ class PeerRanges : public PeerAccess {
   void note_details(ScopedSpan& span, const ConstView& data, RankRange of, RankRange into) const;
   /// The same of all ranks' data.
   void note_reduction(ScopedSpan& span, ReduceOp op, const ConstView& data, RankRange into) const;
-  void take_parts(std::int64_t begin, std::int64_t end);
+  /// Fills xs_, in the order of ranks that begins with `first`.
+  void take_parts(std::int64_t begin, std::int64_t end, int first = 0);
+  const View& own_range() const { return ranges_[static_cast<std::size_t>(transport_.rank())]; }
   /// Of `ys`, the data of rank r are the r-th where it writes `into` all, else the first.
   void reduce(Stream& stream, ReduceOp op, std::span<const ConstView> xs, std::span<const View> ys,
               RankRange into, Stores stores, std::int64_t bytes_moved);

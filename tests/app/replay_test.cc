@@ -19,6 +19,7 @@
 #include "app/replay/replay_page.h"
 #include "app/replay/still.h"
 #include "base/files/file_error.h"
+#include "comm/all_reduce/collectives.h"
 #include "comm/all_reduce/strategies.h"
 #include "comm/communicator.h"
 #include "comm/mesh.h"
@@ -55,6 +56,21 @@ class SendsFirst final : public comm::AllReduce {
   std::optional<std::int64_t> elements_sent(std::int64_t count) const override { return count; }
 };
 
+class ToOneAndBack final : public comm::AllReduce {
+ public:
+  static constexpr const char* kName = "to one and back";
+  static constexpr comm::Needs kNeeds = comm::Needs::nothing;
+  static comm::PathCost path_cost(int ranks, double bytes) { return {1.0 * ranks, bytes, bytes}; }
+
+  using AllReduce::AllReduce;
+  const char* name() const override { return kName; }
+  void run(Stream& stream, View data, ReduceOp op) override {
+    comm::reduce(transport(), stream, 1, data, op);
+    comm::broadcast(transport(), stream, 1, data);
+  }
+  std::optional<std::int64_t> elements_sent(std::int64_t) const override { return {}; }
+};
+
 /// The trace of what body(rank, stream) does on each rank, which may fail.
 template <class Body>
 std::string trace_of_ranks(int ranks, Body body) {
@@ -89,6 +105,7 @@ std::string trace_of(const std::string& strategy, int ranks, Body body, double t
   comm::LocalGroup group(ranks);
   comm::Strategies strategies;
   strategies.add<SendsFirst>();
+  strategies.add<ToOneAndBack>();
   return trace_of_ranks(ranks, [&](int rank, Stream& stream) {
     comm::Communicator communicator(
         group.transport(rank),
@@ -289,6 +306,22 @@ TEST(Replay, SaysWhatTheEventsSayOfEveryStrategy) {
       }
     }
   }
+}
+
+/// Where data are long, each rank reduces a part into rank 1's memory, and copies one from there.
+TEST(Replay, FollowsAReductionToOneAndABroadcastThroughMemory) {
+  constexpr int kRanks = 3;
+  constexpr std::int64_t kCount = 6000;
+  const Replayed replayed(trace_of_calls(ToOneAndBack::kName, kRanks, kCount, 1));
+  const json calls = replayed.as_json().at("calls");
+  ASSERT_EQ(calls.size(), 1U);
+  EXPECT_EQ(final_of(calls.at(0)),
+            std::vector(kRanks, Reconstruction::State(kCount, Counts(kRanks, 1))));
+  const Replay& replay = replayed.replays.at(0);
+  // Into rank 1's memory the others write what they have reduced, and nobody what it had.
+  EXPECT_EQ(std::count_if(replay.flights.begin(), replay.flights.end(),
+                          [](const Flight& flight) { return flight.to == 1 && flight.half == 2; }),
+            kRanks - 1);
 }
 
 TEST(Replay, NamesACallAndItsFigures) {

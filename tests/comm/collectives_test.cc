@@ -112,7 +112,17 @@ std::string scattered_and_gathered(Transport& of_memory, Transport& transport, D
   };
   Tensor turned(of_memory.allocator(*device), {p * mine.count()}, DType::f32);
   all_to_all(transport, stream, numbers.view().slice(0, p * mine.count()), turned);
-  return bytes_of(part) + bytes_of(all) + bytes_of(turned);
+  std::string bytes = bytes_of(part) + bytes_of(all) + bytes_of(turned);
+  for (int root = 0; root < p; ++root) {
+    const View given = all.view().slice(root, all.view().count());  // not from a line's begin on
+    copy(stream, numbers.view().slice(root, all.view().count()), given);
+    broadcast(transport, stream, root, given);
+    bytes += bytes_of(given);
+    fill(stream, static_cast<float>(rank + root), given);  // whole: one sum in any order
+    reduce(transport, stream, root, given, op);
+    if (rank == root) bytes += bytes_of(given);
+  }
+  return bytes;
 }
 
 TEST(LongCollectives, LeaveTheBitsOfMessagesWhetherTheyGoThroughMemoryOrNot) {
@@ -216,8 +226,10 @@ TEST(Collectives, CountWhatTheyMoveAlikeOnEachWay) {
         reduce_scatter(transport, stream, data, ReduceOp::sum);
         moved += transport.bytes_sent() - before;
       });
-      const std::int64_t once = (size - 1) * count * 4;  // bytes
-      EXPECT_EQ(moved, once + once + 3 * size * once) << size << " ranks, " << count;
+      const std::int64_t bytes = count * 4, once = (size - 1) * bytes;
+      // Through memory each rank but the root writes its part of a reduction into another's.
+      const std::int64_t written = count == 10 ? 0 : bytes - 4 * part_begin(count, size, 1);
+      EXPECT_EQ(moved, once + once + written + 3 * size * once) << size << " ranks, " << count;
     }
   }
 }
@@ -245,6 +257,9 @@ TEST(LongCollectives, TakeMemoryThatOnlySomeCanShow) {
       EXPECT_EQ(got[other * kCount], static_cast<float>(other));
     reduce_scatter(transport, stream, data, ReduceOp::sum);
     EXPECT_EQ(data.view().f32()[part_begin(kRanks * kCount, kRanks, rank)], 3.0F);
+    fill(stream, static_cast<float>(rank), data);
+    broadcast(transport, stream, 2, data);
+    EXPECT_EQ(data.view().f32()[0], 2.0F);
   });
 }
 

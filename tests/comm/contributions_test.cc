@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "base/error.h"
+#include "comm/all_reduce/collectives.h"
+#include "comm/all_reduce/parts.h"
 #include "comm/schedule/races.h"
 #include "comm/schedule/recording.h"
 #include "kernels/memory.h"
@@ -99,6 +101,26 @@ TEST(Contributions, FollowWhatIsKeptElsewhere) {
   EXPECT_EQ(parts[1], (Parts{{0, 16, {0, 1}}, {16, 32, {0, 2}}}));
 }
 
+TEST(Contributions, AreOneOfEachRankAfterALongReductionToOneAndItsBroadcast) {
+  constexpr std::int64_t kCount = 6000, kBytes = 4 * kCount;
+  const Body body = [](Transport& transport, Stream& stream, const View& data) {
+    reduce(transport, stream, 1, data, ReduceOp::sum);
+    broadcast(transport, stream, 1, data);
+  };
+  for (const int ranks : {2, 3, 5}) {
+    const Schedule schedule = record_written(ranks, body, {.count = kCount, .addresses = true});
+    expect_everywhere(contributions_of(schedule), Counts(static_cast<std::size_t>(ranks), 1),
+                      kBytes, std::to_string(ranks));
+    const auto race = find_race(schedule);
+    EXPECT_FALSE(race) << race->text;
+    const Totals totals = totals_of(schedule);
+    EXPECT_EQ(totals.messages, 0);
+    // Each rank but the root writes its part of the reduction into another's memory.
+    const std::int64_t roots = part_begin(kCount, ranks, 2) - part_begin(kCount, ranks, 1);
+    EXPECT_EQ(totals.bytes, 2 * (ranks - 1) * kBytes + kBytes - 4 * roots);
+  }
+}
+
 TEST(Contributions, BeginAnewWithEachRun) {
   for (const char* strategy : {"ring", "one-shot"}) {
     const Schedule thrice = record(Strategies().find(strategy)->make, one_machine(3, {}),
@@ -181,6 +203,22 @@ TEST(Races, AreInATwoShotThatDoesNotMeetAgain) {
   EXPECT_NE(race->text.find("'s data: rank "), std::string::npos) << race->text;
   EXPECT_NE(race->text.find(" reduces into it (its step 2)"), std::string::npos) << race->text;
   EXPECT_NE(race->text.find(" uses it after the collective"), std::string::npos) << race->text;
+}
+
+TEST(Races, AreWhereARankGoesOnBeforeItsPartHasCome) {
+  for (const bool closes : {true, false}) {
+    const auto race =
+        find_race(schedule_of(2, [closes](Transport& transport, Stream& stream, const View& data) {
+          PeerAccess& peers = *transport.peer_access();
+          const int rank = transport.rank();
+          with_peers(peers, stream, data, [&] {
+            peers.spread(stream, 0, 4 * rank, 4 * rank + 4);
+            closes ? peers.close(stream) : peers.leave(stream);
+          });
+        }));
+    ASSERT_EQ(race.has_value(), !closes);
+    EXPECT_TRUE(closes || race->text.find(" copies ") != std::string::npos) << race->text;
+  }
 }
 
 /// One-shot with one window for all runs, or with two in turn.

@@ -79,6 +79,15 @@ class CountedPeerAccess final : public PeerAccess {
     count_();
     inner_.read(stream, rank, begin, mine);
   }
+  void reduce_to(Stream& stream, ReduceOp op, int root, std::int64_t begin,
+                 std::int64_t end) override {
+    count_();
+    inner_.reduce_to(stream, op, root, begin, end);
+  }
+  void spread(Stream& stream, int root, std::int64_t begin, std::int64_t end) override {
+    count_();
+    inner_.spread(stream, root, begin, end);
+  }
 
  private:
   PeerAccess& inner_;

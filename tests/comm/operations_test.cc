@@ -54,9 +54,9 @@ INSTANTIATE_TEST_SUITE_P(Of, Operations,
                                   std::to_string(std::get<1>(test.param));
                          });
 
-/// In each round every rank has a block of 64 Ki elements.
+/// In each round every rank has a block of 128 Ki elements.
 TEST(TwoShot, TakesLongDataInRounds) {
-  constexpr std::size_t kBlock = 64 << 10;
+  constexpr std::size_t kBlock = 128 << 10;
   for (const int size : {2, 3, 5}) {
     LocalGroup group(size);
     run_ranks(size, [&](int rank) {
