@@ -105,8 +105,7 @@ class Builder {
       touch.mine.begin += rank.shown[0].begin - rank.data.begin;
     } else if (span.name == "read" || span.name == "spread") {
       if (span.of.size() != 1 || span.of[0] < 0 || span.of[0] >= call_.size()) fail_damaged(span);
-      touch.kind =
-          span.name == "read" ? comm::Touch::Kind::read : comm::Touch::Kind::spread;
+      touch.kind = span.name == "read" ? comm::Touch::Kind::read : comm::Touch::Kind::spread;
       touch.of = static_cast<int>(span.of[0]);
     } else if (span.into.size() > 1) {
       touch.kind = comm::Touch::Kind::reduce_for_all;

@@ -51,7 +51,8 @@ struct StateChange {
 /// What a rank does in one of its steps: it waits for the others to come, then goes on.
 struct Stay {
   int rank = 0;
-  std::string what{};  ///< "exchange", "send", "receive", "meet", "copy", "direct", "read", "spread"
+  std::string
+      what{};  ///< "exchange", "send", "receive", "meet", "copy", "direct", "read", "spread"
   int to = -1, from = -1;
   double begin_us = 0;
   double came_us = 0;  ///< until here it waited

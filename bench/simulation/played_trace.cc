@@ -73,9 +73,7 @@ class StepText {
     if (into_all || into_one) data.begin = own_.shown.back().begin + touch.begin;
     details.begin = offset_of(data);
     if (details.begin >= 0) details.end = details.begin + data.bytes;
-    details.into = into_all   ? all
-                   : into_one ? RankRange{touch.of, touch.of + 1}
-                              : own;
+    details.into = into_all ? all : into_one ? RankRange{touch.of, touch.of + 1} : own;
     details.of = all;
     if (touch.kind == Kind::copy) {
       details.of = own;

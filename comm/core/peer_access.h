@@ -77,8 +77,8 @@ class PeerAccess {
   /// mine = the range of `rank` from `begin` on. reduce_part() has counted these bytes as moved.
   virtual void read(Stream& stream, int rank, std::int64_t begin, const View& mine) = 0;
 
-  /// [begin, end) of the range of `root` = op of all ranks' [begin, end), in the order of ranks that
-  /// begins with `root`.
+  /// [begin, end) of the range of `root` = op of all ranks' [begin, end), in the order of ranks
+  /// that begins with `root`.
   virtual void reduce_to(Stream& stream, ReduceOp op, int root, std::int64_t begin,
                          std::int64_t end) = 0;
   /// [begin, end) of every other rank's range = that of `root`.

@@ -45,10 +45,9 @@ std::int64_t moved_bytes(const Touch& touch, int rank, int ranks) {
 }
 
 std::int64_t reduced_bytes(const Touch& touch, int ranks) {
-  const bool reduces = touch.kind == Touch::Kind::reduce_for_all ||
-                       touch.kind == Touch::Kind::reduce_into ||
-                       touch.kind == Touch::Kind::reduce_part ||
-                       touch.kind == Touch::Kind::reduce_to;
+  const bool reduces =
+      touch.kind == Touch::Kind::reduce_for_all || touch.kind == Touch::Kind::reduce_into ||
+      touch.kind == Touch::Kind::reduce_part || touch.kind == Touch::Kind::reduce_to;
   return reduces ? (ranks - 1) * touch.mine.bytes : 0;
 }
 
