@@ -1,7 +1,7 @@
 // Where the ranks of one machine meet before each call and leave their times after it: memory that
-// their processes share. All peers use it, so all are timed from the same barrier. A barrier of
-// their own (MPI_Barrier, gloo::barrier) lets ranks go some microseconds apart, which would count
-// as time of the peer.
+// their processes share. All peers but PyTorch use it, and Ringlet's benchmark one like it, so all
+// are timed from the same start (common_start.h). A barrier of their own (MPI_Barrier,
+// gloo::barrier) lets ranks go some microseconds apart, which would count as time of the peer.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,7 @@
 #include "comm/all_reduce/collectives.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "comm/all_reduce/needs.h"
 #include "comm/all_reduce/parts.h"
@@ -33,19 +35,26 @@ PeerAccess* peers_for_short(Transport& transport, Stream& stream, std::int64_t b
 struct Part {
   std::int64_t begin, end;
 };
+/// As a reduce_scatter() cuts `count` elements.
 Part own_part(const Transport& transport, std::int64_t count) {
   const int p = transport.size(), rank = transport.rank();
   return {part_begin(count, p, rank), part_begin(count, p, rank + 1)};
 }
+/// Of whole pairs of cache lines, whatever the type: a broadcast's data are bytes.
+Part own_lines(const Transport& transport, const View& data) {
+  const std::int64_t each = 128 / size_of(data.dtype()), count = data.count();
+  const Part part = own_part(transport, (count + each - 1) / each);
+  return {std::min(each * part.begin, count), std::min(each * part.end, count)};
+}
 
-/// Through the ranks' memory: work(peers, own part), which writes nothing of other parts. False on
-/// all ranks where that is not to be had (peers_for()).
+/// work(peers) on the ranks' memory, between two meetings. False on all ranks where that is not to
+/// be had (peers_for()).
 template <class Work>
-bool on_own_part(Transport& transport, Stream& stream, const View& data, Work work) {
+bool through_memory(Transport& transport, Stream& stream, const View& data, Work work) {
   PeerAccess* const peers = peers_for(transport, stream, data);
   if (peers == nullptr) return false;
   return with_peers_where_all_can(*peers, stream, data, [&] {
-    work(*peers, own_part(transport, data.count()));
+    work(*peers);
     peers->close(stream);
   });
 }
@@ -66,8 +75,10 @@ void broadcast(Transport& transport, Stream& stream, int root, View data) {
       if (rank != root) peers->read_shared(stream, root, 0, data);
     });
   }
-  const bool is_done = on_own_part(transport, stream, data, [&](PeerAccess& peers, Part part) {
-    peers.spread(stream, root, part.begin, part.end);
+  const View all = flat(data).view();
+  const bool is_done = through_memory(transport, stream, all, [&](PeerAccess& peers) {
+    const auto [begin, end] = own_lines(transport, all);
+    peers.spread(stream, root, begin, end);
   });
   if (!is_done) broadcast_by_tree(transport, stream, root, data);
 }
@@ -99,8 +110,10 @@ void reduce(Transport& transport, Stream& stream, int root, View data, ReduceOp 
       if (rank == root) peers->reduce_shared(stream, op, 0, flat(data), root);
     });
   }
-  const bool is_done = on_own_part(transport, stream, data, [&](PeerAccess& peers, Part part) {
-    peers.reduce_to(stream, op, root, part.begin, part.end);
+  const View all = flat(data).view();
+  const bool is_done = through_memory(transport, stream, all, [&](PeerAccess& peers) {
+    const auto [begin, end] = own_lines(transport, all);
+    peers.reduce_to(stream, op, root, begin, end);
   });
   if (!is_done) reduce_by_tree(transport, stream, root, data, op);
 }
@@ -132,8 +145,9 @@ void reduce_scatter(Transport& transport, Stream& stream, View data, ReduceOp op
         peers->reduce_shared(stream, op, begin, flat(data.slice(begin, end)), (rank + 1) % p);
       });
     }
-    const bool is_done = on_own_part(transport, stream, data, [&](PeerAccess& peers, Part part) {
-      peers.reduce_own(stream, op, part.begin, part.end);
+    const bool is_done = through_memory(transport, stream, data, [&](PeerAccess& peers) {
+      const auto [begin, end] = own_part(transport, data.count());
+      peers.reduce_own(stream, op, begin, end);
     });
     if (is_done) return;
   }

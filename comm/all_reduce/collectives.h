@@ -8,10 +8,14 @@ namespace ringlet::comm {
 
 // Between at most kMaxReduced processors that reach each other's memory, where a rank shows 4 KiB
 // or less, each of these is one meeting over the ranks' boards (PeerAccess::share()), but for a
-// reduce_scatter() that a ring would round otherwise. What follows says what is done with more, and
-// elsewhere.
+// reduce_scatter() that a ring would round otherwise.
+//
+// More goes through the ranks' memory, between processors, where a transport gives access to that
+// of all ranks' data (peer_access.h): from 16 KiB on, an all_to_all between processes alone. Two
+// meetings; all ranks must call it, and none returns before all have come.
 
-/// data = rank `root`'s data, the same length on every rank: broadcast_by_tree().
+/// data = rank `root`'s data, the same length on every rank. broadcast_by_tree(), or each rank
+/// copies a part of the root's memory to all others'.
 void broadcast(Transport& transport, Stream& stream, int root, View data);
 /// Binomial tree: the ranks that have the data double with each of the ceil(log2 p) steps.
 void broadcast_by_tree(Transport& transport, Stream& stream, int root, View data);
@@ -21,14 +25,12 @@ void broadcast_by_tree(Transport& transport, Stream& stream, int root, View data
 void finish_reduction(Stream& stream, View data, ReduceOp op, int ranks);
 
 /// data = op of data over all ranks, on rank `root`; the same length on every rank. On the others
-/// data is then unspecified. reduce_by_tree(), or over boards in the order of ranks from `root` on.
+/// data is then unspecified. reduce_by_tree(), which rounds narrow floats at each step; or over
+/// boards, or each rank a part in the root's memory: then in the order of ranks from `root` on, and
+/// narrow floats are rounded once. So the last bit may depend on the length and on the memory.
 void reduce(Transport& transport, Stream& stream, int root, View data, ReduceOp op);
 /// Binomial tree: broadcast backwards. The other ranks' data then hold partial sums.
 void reduce_by_tree(Transport& transport, Stream& stream, int root, View data, ReduceOp op);
-
-// Between processors, reduce_scatter and all_gather of 16 KiB and more, and all_to_all between
-// processes, go through the ranks' memory where a transport gives access to that of all ranks'
-// data (peer_access.h).
 
 /// Part r of data = op of part r over all ranks, on rank r (parts.h). The rest of data is then
 /// unspecified. The first half of a ring, p-1 steps; or each rank adds its part from the others'

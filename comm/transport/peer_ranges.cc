@@ -126,7 +126,7 @@ void PeerRanges::spread(Stream& stream, int root, std::int64_t begin, std::int64
   for (int rank = 0; rank < transport_.size(); ++rank) {
     if (rank == root) continue;
     const View to = ranges_[static_cast<std::size_t>(rank)].slice(begin, end);
-    if (rank == transport_.rank()) {
+    if (rank == transport_.rank() || !stream.in_order_with_host()) {
       operations_.copy(stream, from, to);
     } else {
       copy_across(to.data(), from.data(), from.bytes());

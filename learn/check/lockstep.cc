@@ -87,6 +87,7 @@ class LockstepPeers final : public comm::PeerRanges {
     PeerRanges::reduce_into(stream, op, mine);
   }
   void reduce_own(Stream& stream, ReduceOp op, std::int64_t begin, std::int64_t end) override {
+    check_open();
     notes_.reduce_own(stream, op, begin, end);
     PeerRanges::reduce_own(stream, op, begin, end);
   }
@@ -94,6 +95,17 @@ class LockstepPeers final : public comm::PeerRanges {
     check_open();
     notes_.reduce_part(stream, op, begin, mine);
     PeerRanges::reduce_part(stream, op, begin, mine);
+  }
+  void reduce_to(Stream& stream, ReduceOp op, int root, std::int64_t begin,
+                 std::int64_t end) override {
+    check_open();
+    notes_.reduce_to(stream, op, root, begin, end);
+    PeerRanges::reduce_to(stream, op, root, begin, end);
+  }
+  void spread(Stream& stream, int root, std::int64_t begin, std::int64_t end) override {
+    check_open();
+    notes_.spread(stream, root, begin, end);
+    PeerRanges::spread(stream, root, begin, end);
   }
   void read(Stream& stream, int of, std::int64_t begin, const View& mine) override {
     check_open();

@@ -85,10 +85,10 @@ TEST(AllGather, PutsThePartsInTheOrderOfRanks) {
   }
 }
 
-/// What reduce_scatter, all_gather and all_to_all leave on a rank, as bytes: of its part, and of
-/// all. The data lie in memory that can be shown.
-std::string scattered_and_gathered(Transport& of_memory, Transport& transport, DType dtype,
-                                   ReduceOp op) {
+/// What the long collectives leave on a rank, as bytes: of its part, and of all. The data lie in
+/// memory that can be shown.
+std::string of_long_collectives(Transport& of_memory, Transport& transport, DType dtype,
+                                ReduceOp op) {
   constexpr std::int64_t kCount =
       20011;  // long enough for the ranks' memory, and of no equal parts
   const auto device = in_place_device();
@@ -113,14 +113,16 @@ std::string scattered_and_gathered(Transport& of_memory, Transport& transport, D
   Tensor turned(of_memory.allocator(*device), {p * mine.count()}, DType::f32);
   all_to_all(transport, stream, numbers.view().slice(0, p * mine.count()), turned);
   std::string bytes = bytes_of(part) + bytes_of(all) + bytes_of(turned);
+  for (int i = 0; i < kCount; ++i) first[i] = static_cast<float>((i + rank) % 50);
   for (int root = 0; root < p; ++root) {
-    const View given = all.view().slice(root, all.view().count());  // not from a line's begin on
-    copy(stream, numbers.view().slice(root, all.view().count()), given);
-    broadcast(transport, stream, root, given);
-    bytes += bytes_of(given);
-    fill(stream, static_cast<float>(rank + root), given);  // whole: one sum in any order
+    const View given = data.view().slice(root, kCount);          // not from a line's begin on
+    const ConstView whole = numbers.view().slice(root, kCount);  // of one sum in any order
+    (dtype == DType::f32 ? copy : cast)(stream, whole, given);
     reduce(transport, stream, root, given, op);
     if (rank == root) bytes += bytes_of(given);
+    (dtype == DType::f32 ? copy : cast)(stream, whole, given);
+    broadcast(transport, stream, root, given);
+    bytes += bytes_of(given);
   }
   return bytes;
 }
@@ -138,9 +140,10 @@ TEST(LongCollectives, LeaveTheBitsOfMessagesWhetherTheyGoThroughMemoryOrNot) {
         for (const auto& [dtype, op] : {std::pair{DType::f32, ReduceOp::sum},
                                         {DType::f32, ReduceOp::mean},
                                         {DType::bf16, ReduceOp::sum},
+                                        {DType::f16, ReduceOp::mean},
                                         {DType::f32, ReduceOp::max}}) {
-          EXPECT_EQ(scattered_and_gathered(*whole, *whole, dtype, op),
-                    scattered_and_gathered(*whole, messages, dtype, op))
+          EXPECT_EQ(of_long_collectives(*whole, *whole, dtype, op),
+                    of_long_collectives(*whole, messages, dtype, op))
               << size << " ranks, " << name_of(dtype) << " " << name_of(op);
         }
       }
@@ -206,7 +209,7 @@ TEST(ShortCollectives, LeaveTheBitsOfMessages) {
   }
 }
 
-TEST(Collectives, CountWhatTheyMoveAlikeOnEachWay) {
+TEST(Collectives, CountWhatTheyMove) {
   for (const int size : {2, 3}) {
     for (const std::int64_t count :
          {10, 10'000}) {  // numbers of a part: over boards, through memory
@@ -228,7 +231,8 @@ TEST(Collectives, CountWhatTheyMoveAlikeOnEachWay) {
       });
       const std::int64_t bytes = count * 4, once = (size - 1) * bytes;
       // Through memory each rank but the root writes its part of a reduction into another's.
-      const std::int64_t written = count == 10 ? 0 : bytes - 4 * part_begin(count, size, 1);
+      const std::int64_t roots = 128 * part_begin((bytes + 127) / 128, size, 1);
+      const std::int64_t written = count == 10 ? 0 : bytes - roots;
       EXPECT_EQ(moved, once + once + written + 3 * size * once) << size << " ranks, " << count;
     }
   }
@@ -259,8 +263,48 @@ TEST(LongCollectives, TakeMemoryThatOnlySomeCanShow) {
     EXPECT_EQ(data.view().f32()[part_begin(kRanks * kCount, kRanks, rank)], 3.0F);
     fill(stream, static_cast<float>(rank), data);
     broadcast(transport, stream, 2, data);
-    EXPECT_EQ(data.view().f32()[0], 2.0F);
+    const auto is_everywhere = [&data](float value) {
+      const float* const begin = data.view().f32();
+      return std::all_of(begin, begin + data.view().count(),
+                         [value](float has) { return has == value; });
+    };
+    EXPECT_TRUE(is_everywhere(2));
+    reduce(transport, stream, 0, data, ReduceOp::sum);
+    EXPECT_TRUE(rank != 0 || is_everywhere(2 * kRanks));
   });
+}
+
+/// A rank hands over each new memory, though nobody reads it where another one cannot show its own.
+TEST(LongCollectives, TakeOneNewMemoryAfterTheOtherThatOnlySomeCanShow) {
+  constexpr int kRanks = 2;
+  Processes processes({kRanks, 1});
+  run_ranks(kRanks, [&](int rank) {
+    Transport& transport = processes.transport(rank);
+    transport.set_timeout(kTimeout);
+    const auto device = in_place_device();
+    Allocator& allocator = rank == 0 ? *device : transport.allocator(*device);
+    for (int call = 0; call < 2000; ++call) {
+      const Tensor data(allocator, {4096}, DType::f32);
+      fill(device->communication(), static_cast<float>(call + rank), data);
+      broadcast(transport, device->communication(), 0, data);
+      ASSERT_EQ(data.view().f32()[4095], static_cast<float>(call));
+    }
+  });
+}
+
+TEST(LongCollectives, TakeViewsOfAnyShape) {
+  for (const int size : {2, 3}) {
+    LocalGroup group(size);
+    run_ranks(size, [&](int rank) {
+      const auto device = in_place_device();
+      Stream& stream = device->communication();
+      const Tensor data(*device, {20, 30, 40}, DType::f32);
+      fill(stream, static_cast<float>(rank), data);
+      broadcast(group.transport(rank), stream, 1, data);
+      reduce(group.transport(rank), stream, 1, data, ReduceOp::sum);
+      EXPECT_TRUE(rank != 1 || data.view().f32()[23'999] == static_cast<float>(size));
+    });
+  }
 }
 
 /// With each rank's transport by `transport_of(rank)`.

@@ -55,6 +55,18 @@ const std::vector<FailureCase>& failure_cases() {
          communicator.broadcast(stream, 0, data, "weights");
          stream.synchronize();
        }},
+      {"broadcast_through_memory", "ring",
+       [](Communicator& communicator, Stream& stream, View data) {
+         communicator.broadcast(stream, 1, data, "weights");
+         stream.synchronize();
+       },
+       6000},
+      {"reduce_through_memory", "ring",
+       [](Communicator& communicator, Stream& stream, View data) {
+         communicator.reduce(stream, 1, data, "sums");
+         stream.synchronize();
+       },
+       6000},
       {"barrier", "ring",
        [](Communicator& communicator, Stream& stream, View) {
          communicator.barrier(stream, "end");

@@ -51,11 +51,19 @@ bool ShmPeerAccess::open_where_all_can(Stream& stream, const View& mine) {
   if (range.in_reach()) handed_.hand_over(range);
   const std::int64_t bytes = mine.bytes();
   meet_and_show(stream, bytes, range, [this, bytes](int peer) { check(peer, bytes, false); });
+  bool all_can = true;
   for (int rank = 0; rank < transport().size(); ++rank) {
-    if (!shown_by(rank).range.in_reach()) return false;
+    all_can = all_can && shown_by(rank).range.in_reach();
   }
-  set_ranges(mine, true);
-  return true;
+  if (all_can) {
+    set_ranges(mine, true);
+    return true;
+  }
+  // What was handed over is taken nevertheless: else it would wait, and fill up the way.
+  for (int rank = 0; rank < transport().size(); ++rank) {
+    if (rank != transport().rank() && shown_by(rank).range.in_reach()) data_of(rank);
+  }
+  return false;
 }
 
 void ShmPeerAccess::set_ranges(const View& mine, bool in_reach) {
