@@ -1,9 +1,9 @@
 // CommonStart: where ranks of one machine meet, and leave at the same time.
 //
 // The last to come says when all leave, a moment later by the machine's clock. Left to the cache
-// alone, it would go up to 0.2 us before the others: a line that they look at has to be taken from
-// them first, and has to come back. That is as long as a short broadcast takes, whose time would
-// then depend on whether its root or another rank was the last.
+// alone, it would go before the others: a line that they look at has to be taken from them first,
+// and has to come back. A short broadcast takes as long as that, and its time would depend on
+// whether its root or another rank was the last.
 #pragma once
 
 #include <atomic>
