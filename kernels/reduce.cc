@@ -21,8 +21,10 @@ Work work_of(std::size_t sources, std::size_t targets, std::int64_t count, DType
           static_cast<double>(sources + targets) * elements * static_cast<double>(size_of(dtype))};
 }
 
-void require_reducible(std::size_t sources, DType dtype, const ReduceOptions& options) {
-  require(1 <= sources && sources <= kMaxReduced, kName, "reads and writes 1 to 64 arrays");
+void require_reducible(std::size_t sources, std::size_t targets, DType dtype,
+                       const ReduceOptions& options) {
+  require(1 <= sources && sources <= kMaxReduced && 1 <= targets && targets <= kMaxReduced, kName,
+          "reads and writes 1 to 64 arrays");
   require(dtype != DType::u8, kName, kTypes);
   require(options.divisor >= 1, kName, "divides by a positive number");
 }
@@ -31,8 +33,7 @@ void require_reducible(std::size_t sources, DType dtype, const ReduceOptions& op
 
 void reduce(Stream& stream, ReduceOp op, std::span<const ConstView> xs, std::span<const View> ys,
             const ReduceOptions& options) {
-  require(!ys.empty() && ys.size() <= kMaxReduced, kName, "reads and writes 1 to 64 arrays");
-  require_reducible(xs.size(), ys[0].dtype(), options);
+  require_reducible(xs.size(), ys.size(), ys.empty() ? DType::f32 : ys[0].dtype(), options);
   for (const ConstView& x : xs) require_same_kind(kName, x, ys[0]);
   for (const View& y : ys) require_same_kind(kName, y, ys[0]);
   dispatch(stream, work_of(xs.size(), ys.size(), ys[0].storage(), ys[0].dtype()), impl::any::reduce,
@@ -41,8 +42,8 @@ void reduce(Stream& stream, ReduceOp op, std::span<const ConstView> xs, std::spa
 
 void reduce_arrays(Stream& stream, ReduceOp op, const HostArrays& arrays,
                    const ReduceOptions& options) {
-  require_reducible(arrays.xs.size(), arrays.dtype, options);
-  dispatch(stream, work_of(arrays.xs.size(), 1, arrays.count, arrays.dtype),
+  require_reducible(arrays.xs.size(), arrays.ys.size(), arrays.dtype, options);
+  dispatch(stream, work_of(arrays.xs.size(), arrays.ys.size(), arrays.count, arrays.dtype),
            [&](CpuStream& cpu) { impl::reduce_arrays(cpu, op, arrays, options); });
 }
 

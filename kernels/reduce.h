@@ -36,12 +36,12 @@ void reduce(Stream& stream, ReduceOp op, std::span<const ConstView> xs, std::spa
 /// Arrays in the memory of the host, of `count` elements each.
 struct HostArrays {
   std::span<const void* const> xs;
-  void* y;
+  std::span<void* const> ys;
   DType dtype;
   std::int64_t count;
 };
 
-/// reduce() of `arrays.xs` to `arrays.y` on a processor, where making views of them would take as
+/// reduce() of `arrays.xs` to `arrays.ys` on a processor, where making views of them would take as
 /// long as reducing them.
 void reduce_arrays(Stream& stream, ReduceOp op, const HostArrays& arrays,
                    const ReduceOptions& options = {});

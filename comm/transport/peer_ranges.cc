@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/error.h"
 #include "base/trace.h"
 #include "comm/transport/peer_memory.h"
 
@@ -15,21 +16,33 @@ PeerRanges::PeerRanges(Transport& transport, const MemoryOperations& operations,
     : transport_(transport), operations_(operations), stream_from_(stream_from) {
   const auto ranks = static_cast<std::size_t>(transport.size());
   ranges_.resize(ranks);
-  whole_.resize(ranks);
   shared_.resize(ranks);
   sources_.resize(ranks);
-  xs_.reserve(ranks);
-  ys_.reserve(ranks);
+  targets_.resize(ranks);
+}
+
+Flat PeerRanges::part(int rank, std::int64_t begin, std::int64_t end) const {
+  require(0 <= begin && begin <= end && end <= count_, "PeerRanges::part",
+          "takes elements of the range");
+  return {at(rank, begin), end - begin, dtype_};
+}
+
+void PeerRanges::take_sources(std::int64_t begin, int first) {
+  int rank = first;
+  for (const void*& source : sources_) {
+    source = at(rank, begin);
+    if (++rank == transport_.size()) rank = 0;
+  }
 }
 
 void PeerRanges::reduce_for_all(Stream& stream, ReduceOp op, std::int64_t begin, std::int64_t end) {
-  take_parts(begin, end);
-  ys_.clear();
-  for (const View& range : ranges_) ys_.push_back(range.slice(begin, end));
-  const std::int64_t bytes_of_all = transport_.size() * ranges_[0].bytes();
+  const Flat mine = part(transport_.rank(), begin, end);
+  take_sources(begin);
+  for (int rank = 0; void*& target : targets_) target = at(rank++, begin);
+  const std::int64_t bytes_of_all = transport_.size() * count_ * size_of(dtype_);
   const bool streams = transport_.size() > 1 && bytes_of_all > stream_from_;
-  reduce(stream, op, xs_, ys_, all(), streams ? Stores::streaming : Stores::cached,
-         2 * (transport_.size() - 1) * ys_[0].bytes());
+  reduce(stream, op, mine, targets_, all(), streams ? Stores::streaming : Stores::cached,
+         2 * (transport_.size() - 1) * mine.bytes());
 }
 
 void PeerRanges::copy_shared(Stream& stream, const void* data, std::int64_t bytes, std::byte* to) {
@@ -50,9 +63,13 @@ void PeerRanges::copy(Stream& stream, const ConstView& x, const View& y) {
 }
 
 void PeerRanges::reduce_into(Stream& stream, ReduceOp op, const View& mine) {
-  whole_[static_cast<std::size_t>(transport_.rank())] = mine;
-  reduce(stream, op, whole_, {&mine, 1}, own(), Stores::cached,
-         (transport_.size() - 1) * mine.bytes());
+  require(mine.count() == count_, "PeerRanges::reduce_into",
+          "takes as many elements as a range has");
+  const Flat own_part = flat(mine);
+  take_sources(0);
+  sources_[static_cast<std::size_t>(transport_.rank())] = own_part.data;
+  reduce(stream, op, own_part, {&own_part.data, 1}, own(), Stores::cached,
+         (transport_.size() - 1) * own_part.bytes());
 }
 
 void PeerRanges::reduce_shared(Stream& stream, ReduceOp op, std::int64_t begin, const Flat& mine,
@@ -60,14 +77,15 @@ void PeerRanges::reduce_shared(Stream& stream, ReduceOp op, std::int64_t begin, 
   const int ranks = transport_.size();
   const std::int64_t moved = (ranks - 1) * mine.bytes();
   ScopedSpan span(stream.tracer(), "direct", "exchange", moved);
-  if (span.traces()) note_reduction(span, op, mine.view(), own());
+  if (span.traces()) note_reduction(span, op, mine, own());
   const std::int64_t offset = begin * size_of(mine.dtype);
   for (int rank = first; const void*& source : sources_) {
     source =
         rank == transport_.rank() ? mine.data : shared_[static_cast<std::size_t>(rank)] + offset;
     if (++rank == ranks) rank = 0;
   }
-  reduce_arrays(stream, op, {sources_, mine.data, mine.dtype, mine.count}, {.divisor = ranks});
+  reduce_arrays(stream, op, {sources_, {&mine.data, 1}, mine.dtype, mine.count},
+                {.divisor = ranks});
   transport_.count_moved(moved);
 }
 
@@ -82,50 +100,48 @@ void PeerRanges::read_shared(Stream& stream, int rank, std::int64_t begin, const
 }
 
 void PeerRanges::reduce_part(Stream& stream, ReduceOp op, std::int64_t begin, const View& mine) {
-  const auto rank = static_cast<std::size_t>(transport_.rank());
-  const std::int64_t end = begin + mine.count();
-  take_parts(begin, end);
-  xs_[rank] = mine;
+  const Flat own_part = flat(mine);
+  const Flat shown = part(transport_.rank(), begin, begin + own_part.count);
+  take_sources(begin);
+  sources_[static_cast<std::size_t>(transport_.rank())] = own_part.data;
   constexpr std::int64_t kStartPays = 8192;  // as for copy_across()
-  const View ys[] = {mine, ranges_[rank].slice(begin, end)};
-  reduce(stream, op, xs_, ys, own(), mine.bytes() < kStartPays ? Stores::cached : Stores::across,
-         2 * (transport_.size() - 1) * mine.bytes());
+  void* const ys[] = {own_part.data, shown.data};
+  reduce(stream, op, own_part, ys, own(),
+         own_part.bytes() < kStartPays ? Stores::cached : Stores::across,
+         2 * (transport_.size() - 1) * own_part.bytes());
 }
 
 void PeerRanges::reduce_own(Stream& stream, ReduceOp op, std::int64_t begin, std::int64_t end) {
-  take_parts(begin, end, (transport_.rank() + 1) % transport_.size());
-  const View mine = own_range().slice(begin, end);
-  reduce(stream, op, xs_, {&mine, 1}, own(), Stores::cached,
+  const Flat mine = part(transport_.rank(), begin, end);
+  take_sources(begin, (transport_.rank() + 1) % transport_.size());
+  reduce(stream, op, mine, {&mine.data, 1}, own(), Stores::cached,
          (transport_.size() - 1) * mine.bytes());
 }
 
 void PeerRanges::read(Stream& stream, int rank, std::int64_t begin, const View& mine) {
-  const View& range = ranges_[static_cast<std::size_t>(rank)];
   ScopedSpan span(stream.tracer(), "read", "exchange", mine.bytes(), rank);
   note_details(span, mine, {rank, rank + 1}, own());
-  operations_.copy(stream, range.slice(begin, begin + mine.count()), mine);
+  operations_.copy(stream, part(rank, begin, begin + mine.count()).view(), mine);
 }
 
 void PeerRanges::reduce_to(Stream& stream, ReduceOp op, int root, std::int64_t begin,
                            std::int64_t end) {
-  take_parts(begin, end, root);
-  const View to = ranges_[static_cast<std::size_t>(root)].slice(begin, end);
+  const Flat mine = part(transport_.rank(), begin, end);
+  take_sources(begin, root);
+  void* const to = at(root, begin);
   const int ranks = transport_.size();
-  const std::int64_t moved = (root == transport_.rank() ? ranks - 1 : ranks) * to.bytes();
-  ScopedSpan span(stream.tracer(), "direct", "exchange", moved);
-  note_reduction(span, op, own_range().slice(begin, end), {root, root + 1});
-  operations_.reduce(stream, op, xs_, {&to, 1}, {.divisor = ranks});
-  transport_.count_moved(moved);
+  const int moved = root == transport_.rank() ? ranks - 1 : ranks;
+  reduce(stream, op, mine, {&to, 1}, {root, root + 1}, Stores::cached, moved * mine.bytes());
 }
 
 void PeerRanges::spread(Stream& stream, int root, std::int64_t begin, std::int64_t end) {
-  const ConstView from = ranges_[static_cast<std::size_t>(root)].slice(begin, end);
+  const ConstView from = part(root, begin, end).view();
   const std::int64_t moved = (transport_.size() - 1) * from.bytes();
   ScopedSpan span(stream.tracer(), "spread", "exchange", moved);
-  note_details(span, own_range().slice(begin, end), {root, root + 1}, all());
+  note_details(span, part(transport_.rank(), begin, end).view(), {root, root + 1}, all());
   for (int rank = 0; rank < transport_.size(); ++rank) {
     if (rank == root) continue;
-    const View to = ranges_[static_cast<std::size_t>(rank)].slice(begin, end);
+    const View to = part(rank, begin, end).view();
     if (rank == transport_.rank() || !stream.in_order_with_host()) {
       operations_.copy(stream, from, to);
     } else {
@@ -133,13 +149,6 @@ void PeerRanges::spread(Stream& stream, int root, std::int64_t begin, std::int64
     }
   }
   transport_.count_moved(moved);
-}
-
-void PeerRanges::take_parts(std::int64_t begin, std::int64_t end, int first) {
-  xs_.clear();
-  for (const View& range : ranges_) xs_.push_back(range.slice(begin, end));
-  // std::ranges::rotate() is not for clang 14.
-  std::rotate(xs_.begin(), xs_.begin() + first, xs_.end());
 }
 
 std::string PeerRanges::text_of_unlike_ways(int peer) const {
@@ -160,10 +169,9 @@ void PeerRanges::note_details(ScopedSpan& span, const ConstView& data, RankRange
   details.into = into;
 }
 
-void PeerRanges::note_reduction(ScopedSpan& span, ReduceOp op, const ConstView& data,
+void PeerRanges::note_reduction(ScopedSpan& span, ReduceOp op, const Flat& mine,
                                 RankRange into) const {
-  if (!span.traces()) return;
-  note_details(span, data, all(), into);
+  note_details(span, mine.view(), all(), into);
   span.details().op = name_of(combine_of(op));
 }
 
@@ -172,15 +180,20 @@ PeerRanges::Meeting::Meeting(const PeerRanges& peers, Stream& stream)
   if (span.traces()) span.details().call = peers.transport().recorder().current().sequence;
 }
 
-void PeerRanges::reduce(Stream& stream, ReduceOp op, std::span<const ConstView> xs,
-                        std::span<const View> ys, RankRange into, Stores stores,
-                        std::int64_t bytes_moved) {
+void PeerRanges::reduce(Stream& stream, ReduceOp op, const Flat& mine, std::span<void* const> ys,
+                        RankRange into, Stores stores, std::int64_t bytes_moved) {
   ScopedSpan span(stream.tracer(), "direct", "exchange", bytes_moved);
-  const bool into_all = into.end - into.begin > 1;
-  note_reduction(span, op, into_all ? ys[static_cast<std::size_t>(transport_.rank())] : ys[0],
-                 into);
+  if (span.traces()) note_reduction(span, op, mine, into);
   const ReduceOptions options{.divisor = transport_.size(), .stores = stores};
-  operations_.reduce(stream, op, xs, ys, options);
+  if (stream.in_order_with_host()) {
+    reduce_arrays(stream, op, {sources_, ys, mine.dtype, mine.count}, options);
+  } else {
+    xs_.clear();
+    ys_.clear();
+    for (const void* const x : sources_) xs_.emplace_back(x, Shape{mine.count}, mine.dtype);
+    for (void* const y : ys) ys_.emplace_back(y, Shape{mine.count}, mine.dtype);
+    operations_.reduce(stream, op, xs_, ys_, options);
+  }
   transport_.count_moved(bytes_moved);
 }
 

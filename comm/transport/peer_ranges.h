@@ -64,10 +64,12 @@ class PeerRanges : public PeerAccess {
     shared_[static_cast<std::size_t>(rank)] = data;
   }
 
-  void set_range(int rank, const View& range) {
-    ranges_[static_cast<std::size_t>(rank)] = range;
-    whole_[static_cast<std::size_t>(rank)] = range;
+  /// The ranges of a session that opens are as long as this one, and of its type.
+  void set_kind(const View& mine) {
+    count_ = mine.count();
+    dtype_ = mine.dtype();
   }
+  void set_range(int rank, void* data) { ranges_[static_cast<std::size_t>(rank)] = data; }
 
  private:
   RankRange all() const { return {0, transport_.size()}; }
@@ -75,24 +77,33 @@ class PeerRanges : public PeerAccess {
   std::string text_of_unlike_ways(int peer) const;
   /// Which of the collective's data, and whose, `span` is about.
   void note_details(ScopedSpan& span, const ConstView& data, RankRange of, RankRange into) const;
-  /// The same of all ranks' data.
-  void note_reduction(ScopedSpan& span, ReduceOp op, const ConstView& data, RankRange into) const;
-  /// Fills xs_, in the order of ranks that begins with `first`.
-  void take_parts(std::int64_t begin, std::int64_t end, int first = 0);
-  const View& own_range() const { return ranges_[static_cast<std::size_t>(transport_.rank())]; }
-  /// Of `ys`, the data of rank r are the r-th where it writes `into` all, else the first.
-  void reduce(Stream& stream, ReduceOp op, std::span<const ConstView> xs, std::span<const View> ys,
+  /// The same of a reduction of all ranks' data.
+  void note_reduction(ScopedSpan& span, ReduceOp op, const Flat& mine, RankRange into) const;
+  /// Element `begin` of a rank's range.
+  void* at(int rank, std::int64_t begin) const {
+    return static_cast<std::byte*>(ranges_[static_cast<std::size_t>(rank)]) +
+           begin * size_of(dtype_);
+  }
+  /// [begin, end) of a rank's range.
+  Flat part(int rank, std::int64_t begin, std::int64_t end) const;
+  /// Fills sources_ from element `begin` on, in the order of ranks that begins with `first`.
+  void take_sources(std::int64_t begin, int first = 0);
+  /// Each of `ys` = op of sources_; as many elements as `mine`, which is this rank's data in it.
+  void reduce(Stream& stream, ReduceOp op, const Flat& mine, std::span<void* const> ys,
               RankRange into, Stores stores, std::int64_t bytes_moved);
 
   Transport& transport_;
   const MemoryOperations& operations_;
   std::int64_t stream_from_;
-  std::vector<View> ranges_;      // by rank, of the open session
-  std::vector<ConstView> whole_;  // the same, for reduce()
-  std::vector<ConstView> xs_;     // parts of them
-  std::vector<View> ys_;
+  // Addresses: to make views of them takes longer than to reduce a few KiB.
+  std::vector<void*> ranges_;  // by rank, of the open session
+  std::int64_t count_ = 0;     // elements of each
+  DType dtype_ = DType::f32;
   std::vector<const std::byte*> shared_;  // by rank
-  std::vector<const void*> sources_;      // what reduce_shared() reads of it
+  std::vector<const void*> sources_;      // of a reduction
+  std::vector<void*> targets_;
+  std::vector<ConstView> xs_;  // the same as views, for devices behind the host
+  std::vector<View> ys_;
 };
 
 }  // namespace ringlet::comm

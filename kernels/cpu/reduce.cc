@@ -71,24 +71,18 @@ void reduce(CpuStream& stream, ReduceOp op, std::span<const ConstView> xs, std::
   std::array<void*, kMaxReduced> targets;        // NOLINT(*-member-init)
   std::transform(xs.begin(), xs.end(), sources.begin(), [](const auto& x) { return x.data(); });
   std::transform(ys.begin(), ys.end(), targets.begin(), [](const auto& y) { return y.data(); });
-  const ReduceArguments arguments{.xs = sources.data(),
-                                  .sources = static_cast<int>(xs.size()),
-                                  .ys = targets.data(),
-                                  .targets = static_cast<int>(ys.size()),
-                                  .divisor = op == ReduceOp::mean ? options.divisor : 1,
-                                  .stores = options.stores};
-  const ReduceFunction function = loops_for(stream).reduce(op, ys[0].dtype());
-  for_each_part(stream, ys[0].storage(),
-                [&](std::int64_t begin, std::int64_t end) { function(arguments, begin, end); });
+  reduce_arrays(
+      stream, op,
+      {{sources.data(), xs.size()}, {targets.data(), ys.size()}, ys[0].dtype(), ys[0].storage()},
+      options);
 }
 
 void reduce_arrays(CpuStream& stream, ReduceOp op, const HostArrays& arrays,
                    const ReduceOptions& options) {
-  void* const target = arrays.y;
   const ReduceArguments arguments{.xs = arrays.xs.data(),
                                   .sources = static_cast<int>(arrays.xs.size()),
-                                  .ys = &target,
-                                  .targets = 1,
+                                  .ys = arrays.ys.data(),
+                                  .targets = static_cast<int>(arrays.ys.size()),
                                   .divisor = op == ReduceOp::mean ? options.divisor : 1,
                                   .stores = options.stores};
   const ReduceFunction function = loops_for(stream).reduce(op, arrays.dtype);
@@ -98,7 +92,8 @@ void reduce_arrays(CpuStream& stream, ReduceOp op, const HostArrays& arrays,
 
 void reduce_into(CpuStream& stream, ReduceOp op, const ConstView& x, const View& y) {
   const void* const sources[] = {y.data(), x.data()};
-  reduce_arrays(stream, op, {sources, y.data(), y.dtype(), y.storage()}, {});
+  void* const target = y.data();
+  reduce_arrays(stream, op, {sources, {&target, 1}, y.dtype(), y.storage()}, {});
 }
 
 void cast(CpuStream& stream, const ConstView& x, const View& y) {

@@ -53,10 +53,11 @@ class LockstepPeers final : public comm::PeerRanges {
     lockstep_.at(rank()).shown = mine;
     notes_.open(stream, mine);
     lockstep_.meet(rank());
+    set_kind(mine);
     for (int other = 0; other < lockstep_.size(); ++other) {
       const View& theirs = lockstep_.at(other).shown;
       if (theirs.bytes() != mine.bytes()) lockstep_.stop();
-      set_range(other, theirs);
+      set_range(other, theirs.data());
     }
     is_open_ = true;
   }

@@ -213,13 +213,15 @@ TEST(ReduceArrays, GivesTheBytesOfReduce) {
       views.emplace_back(source.data(), Shape{length}, DTypeOf<T>::value);
     }
     for (const ReduceOp op : kReduceOps) {
-      std::vector<T> one(count), other(count);
+      std::vector<T> one(count), other(count), another(count);
       const View into(one.data(), {length}, DTypeOf<T>::value);
       reduce(stream, op, views, {&into, 1}, {.divisor = sources});
-      reduce_arrays(stream, op, {arrays, other.data(), DTypeOf<T>::value, length},
-                    {.divisor = sources});
-      EXPECT_EQ(std::memcmp(one.data(), other.data(), count * sizeof(T)), 0)
-          << name_of(op) << " of " << sources << " x " << count;
+      void* const targets[] = {other.data(), another.data()};
+      reduce_arrays(stream, op, {arrays, targets, DTypeOf<T>::value, length}, {.divisor = sources});
+      for (const void* const target : targets) {
+        EXPECT_EQ(std::memcmp(one.data(), target, count * sizeof(T)), 0)
+            << name_of(op) << " of " << sources << " x " << count;
+      }
     }
   };
   for (const int sources : {1, 2, 3, 64}) {
@@ -235,16 +237,23 @@ TEST(ReduceArrays, GivesTheBytesOfReduce) {
 TEST(ReduceArrays, RefusesWhatReduceRefuses) {
   const auto device = open_device({});
   float y = 0;
-  const void* const one[] = {&y};
+  const void* const x = &y;
+  void* const to = &y;
+  const std::span one(&x, 1);
+  const std::span into(&to, 1);
   const std::vector<const void*> many(kMaxReduced + 1, &y);
-  const auto reduce = [&](std::span<const void* const> xs, DType dtype, int divisor) {
-    reduce_arrays(device->compute(), ReduceOp::mean, {xs, &y, dtype, 1}, {.divisor = divisor});
+  const std::vector<void*> into_many(kMaxReduced + 1, &y);
+  const auto reduce = [&](std::span<const void* const> xs, std::span<void* const> ys, DType dtype,
+                          int divisor) {
+    reduce_arrays(device->compute(), ReduceOp::mean, {xs, ys, dtype, 1}, {.divisor = divisor});
   };
-  EXPECT_NO_THROW(reduce(one, DType::f32, 1));
-  EXPECT_THROW(reduce({}, DType::f32, 1), ContractError);
-  EXPECT_THROW(reduce(many, DType::f32, 1), ContractError);
-  EXPECT_THROW(reduce(one, DType::u8, 1), ContractError);
-  EXPECT_THROW(reduce(one, DType::f32, 0), ContractError);
+  EXPECT_NO_THROW(reduce(one, into, DType::f32, 1));
+  EXPECT_THROW(reduce({}, into, DType::f32, 1), ContractError);
+  EXPECT_THROW(reduce(many, into, DType::f32, 1), ContractError);
+  EXPECT_THROW(reduce(one, {}, DType::f32, 1), ContractError);
+  EXPECT_THROW(reduce(one, into_many, DType::f32, 1), ContractError);
+  EXPECT_THROW(reduce(one, into, DType::u8, 1), ContractError);
+  EXPECT_THROW(reduce(one, into, DType::f32, 0), ContractError);
 }
 
 TEST(NarrowFloats, AllOfThemComeBackFromF32) {

@@ -20,9 +20,8 @@ LocalPeerAccess::LocalPeerAccess(LocalGroup& group, LocalChannel& channel, Trans
 
 void LocalPeerAccess::open(Stream& stream, const View& mine) {
   meet_and_show(stream, mine);
-  for (int rank = 0; rank < group_.replicas(); ++rank) {
-    set_range(rank, View(shown_by(rank).data, mine.shape(), mine.dtype()));
-  }
+  set_kind(mine);
+  for (int rank = 0; rank < group_.replicas(); ++rank) set_range(rank, shown_by(rank).data);
 }
 
 void LocalPeerAccess::meet(Stream& stream) { meet_and_show(stream, {}); }

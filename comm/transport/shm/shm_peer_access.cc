@@ -67,13 +67,14 @@ bool ShmPeerAccess::open_where_all_can(Stream& stream, const View& mine) {
 }
 
 void ShmPeerAccess::set_ranges(const View& mine, bool in_reach) {
+  set_kind(mine);
   for (int rank = 0; rank < transport().size(); ++rank) {
     void* data = memory_.window(rank, window_).data();
     if (in_reach) {
       const bool own = rank == transport().rank();
       data = own ? mine.data() : data_of(rank);
     }
-    set_range(rank, View(data, mine.shape(), mine.dtype()));
+    set_range(rank, data);
   }
 }
 
