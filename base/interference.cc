@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <fstream>
-#include <limits>
 #include <tuple>
 #include <utility>
 
@@ -109,20 +108,6 @@ Interference InterferenceWatch::seen() const {
   seen.ticks = std::max<std::int64_t>(end.ticks - begin_.ticks, 0);
   seen.stolen = std::clamp<std::int64_t>(end.stolen - begin_.stolen, 0, seen.ticks);
   return seen;
-}
-
-double clock_probe() {
-  constexpr int kTimes = 3, kTerms = 2000;
-  double quickest = std::numeric_limits<double>::infinity();
-  volatile double kept = 1.0;
-  for (int time = 0; time < kTimes; ++time) {
-    const std::int64_t begin = now_ns();
-    double value = kept;
-    for (int term = 0; term < kTerms; ++term) value = value * 0.999 + 0.001;  // stays 1
-    kept = value;
-    quickest = std::min(quickest, 1e-9 * static_cast<double>(now_ns() - begin));
-  }
-  return quickest;
 }
 
 }  // namespace ringlet

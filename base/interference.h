@@ -68,9 +68,4 @@ class InterferenceWatch {
   Reading begin_;
 };
 
-/// Seconds of the same few thousand additions and multiplications, each after the one before: how
-/// fast the calling thread's processor is now. The quickest of three, so that an interrupt does not
-/// count. Takes some ten microseconds.
-double clock_probe();
-
 }  // namespace ringlet

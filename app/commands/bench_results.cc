@@ -122,6 +122,7 @@ nlohmann::json document_of(const BenchOutcome& outcome, const nlohmann::json& ma
                                       [](const bench::Measurement& row) { return row.counts; });
   return {{"build", build_facts()},
           {"busy", bench::not_counting(outcome.rows)},
+          {"shared_cores", bench::on_shared_cores(outcome.rows)},
           {"late", bench::late_text(outcome.rows)},
           {"counting_rows", counting},
           {"machine", machine},

@@ -47,8 +47,11 @@ std::string time_text(const AllReduceFlags& flags, const std::vector<AllReduceBl
 }
 
 std::string busy_line(const std::vector<bench::Measurement>& rows) {
-  const std::string text = bench::not_counting(rows);
-  return text.empty() ? "" : text + "\n";
+  std::string lines;
+  for (const std::string& text : {bench::not_counting(rows), bench::on_shared_cores(rows)}) {
+    if (!text.empty()) lines += text + "\n";
+  }
+  return lines;
 }
 
 int exit_code(const AllReduceFlags& flags, const std::vector<bench::Measurement>& rows) {

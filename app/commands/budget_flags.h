@@ -32,7 +32,8 @@ void add_budget_flags(CLI::App& command, AllReduceFlags& flags);
 /// "135 rows: about 34 s, and up to 60 s more to measure again what other work disturbs
 /// (--budget)".
 std::string time_text(const AllReduceFlags& flags, const std::vector<AllReduceBlock>& blocks);
-/// "the machine was busy: 31 of 120 rows do not count" as a line; "" where all do.
+/// "the machine was busy: 31 of 120 rows do not count", and what ran on the ranks' cores, as lines;
+/// "" where there is nothing to say.
 std::string busy_line(const std::vector<bench::Measurement>& rows);
 /// The exit code of a measurement that went well: kNotGood under --strict where a row does not
 /// count.

@@ -42,7 +42,7 @@ std::vector<Unlike> unlike_of(const Comparison& comparison) {
   std::vector<Unlike> all;
   for (std::size_t i = 0; i < comparison.a.traits.size(); ++i) {
     const Trait &a = comparison.a.traits[i], &b = comparison.b.traits[i];
-    if (a.said == b.said) continue;
+    if (a.said == b.said || (a.of_both && (a.said.empty() || b.said.empty()))) continue;
     all.push_back(
         {a.of, fmt::format(
                    "unlike {}: {}, {}", a.of, said_of(comparison.names[0], a.said, " was measured"),

@@ -35,8 +35,9 @@ struct Row {
 
 /// What a side was measured on, with or by: sides of which one says something else are unlike.
 struct Trait {
-  const char* of;    ///< "machines"
-  std::string said;  ///< "on AMD EPYC, 2 cores, avx2"; empty: nothing
+  const char* of;        ///< "machines"
+  std::string said;      ///< "on AMD EPYC, 2 cores, avx2"; empty: nothing
+  bool of_both = false;  ///< sides of which one says nothing are not unlike in this
 };
 
 /// Shown, and not judged: one run says nothing of the next.

@@ -140,14 +140,19 @@ Html facts_of(const std::vector<bench::Comparison>& comparisons, const json& mac
   return html + "</dl>\n";
 }
 
-/// What the page says before all else, where rows do not count.
+/// What the page says before all else, where rows do not count, or something else ran on the ranks'
+/// cores.
 Html busy_of(const std::vector<bench::Measurement>& rows) {
-  const std::string busy = bench::not_counting(rows);
-  if (busy.empty()) return "";
-  return markup(
-      "<p class=\"warning\">{}. They are hollow in the plots, and say why in the table; no model "
-      "and no winner is made of them.</p>\n",
-      "The" + busy.substr(3));
+  Html html;
+  const std::string busy = bench::not_counting(rows), shared = bench::on_shared_cores(rows);
+  if (!busy.empty()) {
+    html += markup(
+        "<p class=\"warning\">{}. They are hollow in the plots, and say why in the table; no model "
+        "and no winner is made of them.</p>\n",
+        "The" + busy.substr(3));
+  }
+  if (!shared.empty()) html += markup("<p class=\"warning\">{}.</p>\n", "S" + shared.substr(1));
+  return html;
 }
 
 /// A sentence for each comparison. What they differ in stands before it.

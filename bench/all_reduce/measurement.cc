@@ -78,6 +78,7 @@ nlohmann::json to_json(const Measurement& m) {
                          {"wrong", m.wrong}};
   if (m.root != kNoRoot) json["root"] = m.root;
   if (m.machines > 1) json.update({{"machines", m.machines}, {"level", m.level}});
+  if (m.shared_core >= 0) json["shared_core"] = m.shared_core;
   if (!m.checked) json["wrong"] = nullptr;
   if (!m.hashes.empty()) json["hashes"] = m.hashes;
   for (const RankTime& rank : m.by_rank) {
@@ -163,6 +164,7 @@ Measurement from_json(const json& row) {
   if (row.contains("rounds") && !row.at("rounds").is_array()) read_field(row, "rounds", m.rounds);
   read_if_any(row, "counts", m.counts);
   if (row.contains("why_not")) read_word(row, "why_not", m.why_not, kLongestReason);
+  read_if_any(row, "shared_core", m.shared_core);
   m.checked = !row.contains("wrong") || !row.at("wrong").is_null();
   if (m.checked) read_field(row, "wrong", m.wrong);
   m.hashes = hashes_in(row);
@@ -190,6 +192,7 @@ std::string complaint(const Measurement& m) {
   if (!(m.p99_us > 0)) return "'p99_us' is not above 0";
   if (!(m.mean_us >= 0)) return "'mean_us' is below 0";
   if (!(m.p90_us >= 0)) return "'p90_us' is below 0";
+  if (!(m.shared_core <= 1)) return "'shared_core' is above 1";
   if (m.low_us == 0 && m.high_us == 0) return "";
   if (!(m.low_us > 0)) return "'low_us' is not above 0";
   return m.low_us <= m.high_us ? "" : "'high_us' is below 'low_us'";
@@ -293,6 +296,27 @@ std::string not_counting(const std::vector<Measurement>& measurements) {
   if (bad == 0) return "";
   return fmt::format("the machine was busy: {} of {} rows {} not count", bad, measurements.size(),
                      bad == 1 ? "does" : "do");
+}
+
+double mean_shared_core(const std::vector<Measurement>& measurements) {
+  double sum = 0;
+  int known = 0;
+  for (const Measurement& m : measurements) {
+    if (m.shared_core < 0) continue;
+    sum += m.shared_core;
+    ++known;
+  }
+  return known == 0 ? -1 : sum / known;
+}
+
+std::string on_shared_cores(const std::vector<Measurement>& measurements) {
+  constexpr double kLittle = 0.1;
+  const double share = mean_shared_core(measurements);
+  if (share <= kLittle) return "";
+  return fmt::format(
+      "something else ran on the ranks' cores for {:.0f} % of the time (their other "
+      "hyper-threads): short calls take up to twice as long",
+      100 * share);
 }
 
 namespace {

@@ -57,6 +57,9 @@ struct Measurement {
   int rounds = 0;         ///< between which the other strategies had their turns; 0: not known
   bool counts = true;     ///< false: it tells of something else than of the collective
   std::string why_not{};  ///< it does not count
+  /// The share of the looks at a rank's core that found something else on it (base/core_pace.h), of
+  /// the rank with the largest; below 0: not known.
+  double shared_core = -1;
   bool checked = true;
   std::int64_t wrong = 0;                    ///< elements, over all ranks and compared iterations
   std::vector<std::string> hashes{};         ///< of each rank's last result
@@ -84,6 +87,12 @@ std::vector<Measurement> read_measurements(const std::filesystem::path& file);
 
 /// "the machine was busy: 31 of 120 rows do not count"; "" where all do.
 std::string not_counting(const std::vector<Measurement>& measurements);
+
+/// "something else ran on the ranks' cores for 83 % of the time (their other hyper-threads): short
+/// calls take up to twice as long"; "" where that was a tenth or less, or nobody looked.
+std::string on_shared_cores(const std::vector<Measurement>& measurements);
+/// The share that it tells of, the mean of the rows that know theirs; below 0: none does.
+double mean_shared_core(const std::vector<Measurement>& measurements);
 
 /// A heading and a line for each, as comma-separated values.
 std::string to_csv(const std::vector<Measurement>& measurements);

@@ -112,8 +112,8 @@ void RowBench::begin() {
   mine_ = {};
   calls_of_rounds_.clear();
   round_ = 0;
-  quickest_clock_ = INFINITY;
-  slowest_clock_ = 0;
+  quickest_product_ = INFINITY;
+  slowest_product_ = 0;
 }
 
 bool RowBench::run_round() {
@@ -125,7 +125,7 @@ bool RowBench::run_round() {
   } else {
     for (int i = 0; i < untimed_calls(size_.options); ++i) calls.call();
   }
-  const double clock = clock_probe();
+  note(core_pace());
   const bool first_of_machine = size_.world.world().machine_rank == 0;
   const InterferenceWatch interference(first_of_machine ? InterferenceWatch::Of::thread_and_machine
                                                         : InterferenceWatch::Of::thread);
@@ -140,17 +140,20 @@ bool RowBench::run_round() {
     }
     if (last) mine_.head.hash = size_.buffers.hash();
   }
-  note(interference.seen(), std::min(clock, clock_probe()));
+  mine_.head.interference += interference.seen();
+  note(core_pace());
   mine_.head.seconds += watch.seconds();
   ++round_;
   return true;
 }
 
-void RowBench::note(const Interference& seen, double clock) {
-  mine_.head.interference += seen;
-  quickest_clock_ = std::min(quickest_clock_, clock);
-  slowest_clock_ = std::max(slowest_clock_, clock);
-  mine_.head.clock = slowest_clock_ / quickest_clock_;
+void RowBench::note(const CorePace& pace) {
+  quickest_product_ = std::min(quickest_product_, pace.product);
+  slowest_product_ = std::max(slowest_product_, pace.product);
+  mine_.head.clock = slowest_product_ / quickest_product_;
+  if (!pace.knows_sums()) return;
+  ++mine_.head.looks;
+  if (pace.is_shared()) ++mine_.head.shared;
 }
 
 /// Chooses how many calls to time, where nobody said it: by the quickest with all that belongs to

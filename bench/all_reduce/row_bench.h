@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/core_pace.h"
 #include "base/interference.h"
 #include "bench/all_reduce/judgement.h"
 #include "bench/all_reduce/measure.h"
@@ -29,7 +30,8 @@ struct RankResult {
     Interference interference{};  ///< over all rounds
     std::int64_t moves = 0;       ///< RowSigns::moves, clock
     double clock = 1;
-    double seconds = 0;  ///< that the rounds took, with all that belongs to them
+    std::int64_t looks = 0, shared = 0;  ///< at this rank's core, and those that found it shared
+    double seconds = 0;                  ///< that the rounds took, with all that belongs to them
     bool in_turns = false;
   };
   Head head{};
@@ -78,14 +80,14 @@ class RowBench {
   class Calls;
   void warm_up(Calls& calls);
   int agree_on(double seconds);
-  void note(const Interference& seen, double clock);
+  void note(const CorePace& pace);
 
   SizeBench size_;
   std::string strategy_;
   std::int64_t iteration_ = 0;
   std::vector<int> calls_of_rounds_;  // none before the warm-up
   std::size_t round_ = 0;             // the next
-  double quickest_clock_ = 0, slowest_clock_ = 0;
+  double quickest_product_ = 0, slowest_product_ = 0;
   RankResult mine_;
 };
 

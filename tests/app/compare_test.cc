@@ -149,9 +149,10 @@ TEST_F(Compare, ReadsRowsOfAllReduce) {
   EXPECT_EQ(side.rows[2].why_not, "rounds differ");
   std::vector<std::string> said;
   for (const Trait& trait : side.traits) said.push_back(trait.said);
-  EXPECT_EQ(said, (std::vector<std::string>{
-                      "on P, 2 cores, avx2", "by a build of c, GNU 12, Release", "by ringlet 1",
-                      "with 2 ranks", "of all-reduce", "with f32 sum", "with ranks not pinned"}));
+  EXPECT_EQ(said,
+            (std::vector<std::string>{"on P, 2 cores, avx2", "by a build of c, GNU 12, Release",
+                                      "by ringlet 1", "with 2 ranks", "of all-reduce",
+                                      "with f32 sum", "with ranks not pinned", ""}));
 }
 
 TEST_F(Compare, TakesOfTheSameRowsOneThatCounts) {
@@ -531,6 +532,19 @@ TEST_F(Compare, SaysWhatIsUnlike) {
             (Texts{"unlike machines: a.json was measured on P, 2 cores, avx2, c.json does not say",
                    "unlike versions: a.json was measured by ringlet 1, c.json does not say",
                    "unlike ranks: a.json was measured with 2 ranks, c.json with 2, 4 ranks"}));
+  const auto beside = [&](const std::string& name, double shared_core) {
+    json row = one.front();
+    row["shared_core"] = shared_core;
+    return rows(name, {row}, {{"machine", machine}});
+  };
+  const std::string alone = beside("alone.json", 0.1), shared = beside("shared.json", 0.8);
+  EXPECT_EQ(
+      unlike(alone, shared),
+      (Texts{"unlike use of cores: alone.json was measured on cores of their own, shared.json on "
+             "cores that something else ran on as well"}));
+  EXPECT_EQ(unlike(shared, beside("more.json", 1)), Texts{});
+  EXPECT_EQ(unlike(alone, beside("half.json", 0.4)), Texts{});
+  EXPECT_EQ(unlike(a, shared), Texts{}) << "an older file";
 }
 
 TEST_F(Compare, NamesFilesOfOneNameByTheirPaths) {

@@ -100,6 +100,7 @@ TEST(Measurements, ThatCannotBeReadAreNamed) {
   refuses(with("hashes", "a"), "row 1: 'hashes' is not a list of texts");
   refuses(with("low_us", 2), "row 1: 'high_us' is below 'low_us'");
   refuses(with("high_us", 2), "row 1: 'low_us' is not above 0");
+  refuses(with("shared_core", 2), "row 1: 'shared_core' is above 1");
   refuses(with("counts", 0), "row 1: 'counts' is neither true nor false");
   refuses("", "no rows");
   refuses("[]", "row 1 is no object");
@@ -199,10 +200,27 @@ TEST(Measurements, SayWhetherTheyCountAndWhyNot) {
             "the machine was busy: 2 of 3 rows do not count");
 }
 
+TEST(Measurements, SayWhatRanOnTheRanksCores) {
+  const TemporaryDirectory folder;
+  Measurement shared = row_of("ring", 4096, 3), alone = shared;
+  shared.shared_core = 0.9;
+  alone.shared_core = 0.1;
+  write_file(folder / "rows.json", to_json(shared).dump() + "\n");
+  EXPECT_EQ(read_measurements(folder / "rows.json").front().shared_core, 0.9);
+  EXPECT_FALSE(to_json(row_of("ring", 4096, 3)).contains("shared_core"));
+  EXPECT_EQ(on_shared_cores({shared, row_of("ring", 4096, 3), alone}),
+            "something else ran on the ranks' cores for 50 % of the time (their other "
+            "hyper-threads): short calls take up to twice as long");
+  EXPECT_EQ(on_shared_cores({alone, alone}), "");
+  EXPECT_EQ(on_shared_cores({row_of("ring", 4096, 3)}), "");
+  EXPECT_EQ(mean_shared_core({}), -1);
+}
+
 TEST(Measurements, OfOlderFilesCount) {
   const TemporaryDirectory folder;
   nlohmann::json row = to_json(row_of("ring", 4096, 3));
-  for (const char* later : {"mean_us", "p90_us", "low_us", "high_us", "counts", "why_not"}) {
+  for (const char* later :
+       {"mean_us", "p90_us", "low_us", "high_us", "counts", "why_not", "shared_core"}) {
     row.erase(later);
   }
   row["rounds"] = {{{"median_us", 3}, {"cores", "near"}}};  // as bench/peers/all_reduce has them

@@ -132,6 +132,14 @@ TEST(WhyNot, TakesACauseOnlyWhereTheFiguresAreShaken) {
   RowSigns signs{.clock = 1.12};
   EXPECT_EQ(why_not(row_with(4.9, 5.6), signs), "");
   EXPECT_EQ(why_not(row_with(4.7, 5.6), signs), "a processor's clock changed by 12 %");
+  signs = {.shared_core = 0.64};
+  EXPECT_EQ(why_not(row_with(4.9, 5.6), signs), "");
+  EXPECT_EQ(why_not(row_with(4.7, 5.6), signs),
+            "something else ran on a rank's core for 64 % of the time");
+  signs = {.shared_core = 1};  // all calls took as much longer
+  EXPECT_EQ(why_not(row_with(4.7, 5.6), signs), "");
+  signs = {.shared_core = 0.02};
+  EXPECT_EQ(why_not(row_with(4.7, 5.6), signs), "");
   signs = {.moves = 3};
   Measurement row = row_with(4.7, 5.6);
   EXPECT_EQ(why_not(row, signs), "pinned ranks moved 3 times");

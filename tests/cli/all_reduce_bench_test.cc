@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/files/json_text.h"
+#include "base/instruction_set.h"
 #include "comm/all_reduce/strategies.h"
 #include "tests/cli/browser.h"
 #include "tests/cli/program.h"
@@ -92,6 +93,12 @@ TEST(AllReduceBench, WritesItsFiguresModelsAndMachineAsJson) {
        {"median_us", "min_us", "p99_us", "mean_us", "p90_us", "algbw_gbs", "busbw_gbs"}) {
     EXPECT_GT(row.at(field).get<double>(), 0) << field;
   }
+  ASSERT_EQ(row.contains("shared_core"), kX86);
+  if (kX86) {
+    EXPECT_GE(row.at("shared_core"), 0);
+    EXPECT_LE(row.at("shared_core"), 1);
+  }
+  EXPECT_TRUE(json.at("shared_cores").is_string());
   const nlohmann::json& machine = json.at("machine");
   EXPECT_GE(machine.at("cores").get<int>(), 1);
   EXPECT_GT(machine.at("copy").at("one_thread").at("memcpy_gbs").get<double>(), 0);
@@ -466,12 +473,13 @@ TEST_F(AllReduceReport, EndsWithOneWhereRowsAreWrong) {
   EXPECT_TRUE(holds(read_file(page()), {"1 of 4 rows have wrong results"}));
 }
 
-/// Rows of a machine that was busy: those of "linear <b>" do not count.
+/// Rows of a machine that was busy, and its cores too: those of "linear <b>" do not count.
 std::string busy_rows() {
   std::string lines, rows = peers_rows();
   for (std::size_t begin = 0; begin < rows.size();) {
     const std::size_t end = rows.find('\n', begin);
     auto row = parse_json(rows.substr(begin, end - begin));
+    row["shared_core"] = 0.83;
     if (row.at("strategy") != "ring") {
       row.update(
           {{"counts", false}, {"why_not", "its rounds took from 4 to 9 us"}, {"min_us", 2e6}});
@@ -497,6 +505,19 @@ TEST_F(AllReduceReport, SaysFirstOfAllThatRowsDoNotCount) {
   EXPECT_LT(warning, html.find("<h1"));
   EXPECT_TRUE(holds(
       html, {" hollow\"><circle", "<td>no: its rounds took from 4 to 9 us</td>", "<td>yes</td>"}));
+}
+
+TEST_F(AllReduceReport, SaysThatSomethingElseRanOnTheCores) {
+  write_file(peers(), busy_rows());
+  const Outcome outcome =
+      ringlet({"bench", "all-reduce", "--no-measure", "--with", peers(), "--report", page()});
+  ASSERT_TRUE(succeeds(outcome));
+  EXPECT_TRUE(
+      holds(outcome.out, {"do not count\nsomething else ran on the ranks' cores for 83 % of "
+                          "the time (their other hyper-threads): short calls take up to "
+                          "twice as long\n"}));
+  EXPECT_TRUE(holds(read_file(page()), {"<p class=\"warning\">Something else ran on the ranks",
+                                        " cores for 83 % of the time"}));
 }
 
 TEST_F(AllReduceReport, HasAnExitCodeForRowsThatDoNotCountWhereItIsStrict) {

@@ -1,0 +1,46 @@
+#include "base/core_pace.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/instruction_set.h"
+
+namespace ringlet {
+namespace {
+
+TEST(CorePace, IsThatOfACore) {
+  CorePace quickest = core_pace();
+  for (int look = 0; look < 20; ++look) {
+    const CorePace pace = core_pace();
+    quickest = {std::min(quickest.product, pace.product), std::min(quickest.sum, pace.sum)};
+  }
+  // Three cycles or so, of 6 GHz or less: none is optimised away. And of a slow emulator or more.
+  EXPECT_GT(quickest.product, 0.4e-9);
+  EXPECT_LT(quickest.product, 1e-6);
+  EXPECT_EQ(quickest.knows_sums(), kX86);
+  if (kX86) {
+    EXPECT_LT(quickest.sum, quickest.product);  // several adders
+  }
+}
+
+TEST(CorePace, TellsACoreByItselfFromAHalf) {
+  const auto sums = [](double in_a_product) { return CorePace{1e-9, 1e-9 / in_a_product}; };
+  // An Emerald Rapids Xeon as measured, by itself and beside another thread; Zen 2 to 4, which have
+  // four adders, and Zen 5, which has six, by their makers' tables.
+  for (const double whole : {11.7, 9.6, 15.0}) {
+    EXPECT_FALSE(sums(whole).is_shared()) << whole;
+    EXPECT_TRUE(sums(whole / 2).is_shared()) << whole;
+  }
+  EXPECT_DOUBLE_EQ(sums(11.7).sums_in_a_product(), 11.7);
+}
+
+TEST(CorePace, SaysNothingWhereSumsAreNotKnown) {
+  const CorePace pace{.product = 1e-9};
+  EXPECT_FALSE(pace.knows_sums());
+  EXPECT_FALSE(pace.is_shared());
+  EXPECT_EQ(pace.sums_in_a_product(), 0);
+}
+
+}  // namespace
+}  // namespace ringlet
