@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/core_pace.h"
 #include "bench/all_reduce/read_all.h"
 #include "bench/peers/data.h"
 
@@ -43,11 +44,17 @@ class Case {
   }
 
   void measure(int calls) {
+    constexpr int kLooks = 10;
+    const int calls_of_look = (calls + kLooks - 1) / kLooks;
+    CoreLooks core;
     for (int call = 0; call < calls; ++call) {
+      if (call % calls_of_look == 0) core.take(core_pace());
       meeting_.seconds(meeting_.rank(), call) = run(call);
       if (size() <= kAlwaysChecked || call == 0 || call == calls - 1) check(call);
     }
+    core.take(core_pace());
     meeting_.wrong(meeting_.rank()) = wrong_;
+    meeting_.shared_core(meeting_.rank()) = core.share();
   }
 
  private:
@@ -104,7 +111,10 @@ Measurement collect(Meeting& meeting, int calls, const Work& work) {
   measurement.count = work.floats / work.collective.parts(meeting.ranks());
   measurement.bytes = work.floats * static_cast<std::int64_t>(sizeof(float));
   set_times(measurement, std::move(slowest));
-  for (int rank = 0; rank < meeting.ranks(); ++rank) measurement.wrong += meeting.wrong(rank);
+  for (int rank = 0; rank < meeting.ranks(); ++rank) {
+    measurement.wrong += meeting.wrong(rank);
+    measurement.shared_core = std::max(measurement.shared_core, meeting.shared_core(rank));
+  }
   return measurement;
 }
 

@@ -41,9 +41,15 @@ struct Meeting::Head {
   static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
 };
 
+/// What a rank says of a case.
+struct Meeting::RankCase {
+  std::int64_t wrong;
+  double shared_core;
+};
+
 std::size_t Meeting::bytes(int ranks, int iterations) {
   const auto counts = static_cast<std::size_t>(ranks);
-  return sizeof(Head) + whole_lines(counts * sizeof(std::int64_t)) +
+  return sizeof(Head) + whole_lines(counts * sizeof(RankCase)) +
          counts * whole_lines(static_cast<std::size_t>(iterations) * sizeof(double));
 }
 
@@ -99,14 +105,18 @@ double Meeting::hand_to_and_fro() {
   return batches[batches.size() / 2];
 }
 
-std::int64_t& Meeting::wrong(int rank) {
-  return reinterpret_cast<std::int64_t*>(memory_ + sizeof(Head))[rank];
+Meeting::RankCase& Meeting::of_case(int rank) const {
+  return reinterpret_cast<RankCase*>(memory_ + sizeof(Head))[rank];
 }
+
+std::int64_t& Meeting::wrong(int rank) { return of_case(rank).wrong; }
+
+double& Meeting::shared_core(int rank) { return of_case(rank).shared_core; }
 
 double& Meeting::seconds(int rank, int iteration) {
   const std::size_t row = whole_lines(static_cast<std::size_t>(iterations_) * sizeof(double));
   const std::size_t begin =
-      sizeof(Head) + whole_lines(static_cast<std::size_t>(ranks_) * sizeof(std::int64_t));
+      sizeof(Head) + whole_lines(static_cast<std::size_t>(ranks_) * sizeof(RankCase));
   return reinterpret_cast<double*>(memory_ + begin +
                                    static_cast<std::size_t>(rank) * row)[iteration];
 }

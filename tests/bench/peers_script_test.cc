@@ -16,7 +16,8 @@ namespace fs = std::filesystem;
 /// elements.
 constexpr const char* kRow = R"(row() {
   printf '{"engine":"%s","ranks_as":"%s","transport":"local","strategy":"ring","ranks":2,"bytes":%s,' "$1" "$2" "$3"
-  printf '"iterations":7,"median_us":%s,"min_us":1,"p99_us":99,"wrong":%s,"cores_ns":[%s]}' "$4" "$5" "$6"
+  printf '"iterations":7,"median_us":%s,"min_us":1,"p99_us":99,"wrong":%s,"cores_ns":[%s],' "$4" "$5" "$6"
+  printf '"shared_core":%s}' "${SHARED:-0}"
 }
 calls=$(wc -l <"$LOG")
 round=$((calls / 3 + 1))
@@ -120,6 +121,14 @@ TEST_F(PeersScript, ComparesNearWithNearAndFarWithFar) {
   }
   EXPECT_EQ(seen, (std::vector<std::string>{"near", "far"}));
   EXPECT_TRUE(holds(outcome.out, {"cores near", "cores far", "4K, near: 3.00", "4K, far: 5.00"}));
+}
+
+TEST_F(PeersScript, ComparesSharedCoresWithSharedCores) {
+  const std::string once = "--sizes 4K --rounds 1 --only ringlet,gloo";
+  const Outcome shared = run(once, "SHARED=0.9 OURS_1='20 30' PEER_1='30,30'");
+  EXPECT_TRUE(holds(shared.out, {"cores shared", "4K, shared: 3.00 times"}));
+  const Outcome alone = run(once, "SHARED=0.2 OURS_2='20 30' PEER_2='30,30'");
+  EXPECT_TRUE(holds(alone.out, {"cores near", "4K, near: 1.50 times"}));
 }
 
 TEST_F(PeersScript, SetsAFloorBesideThatIsNeitherOursNorAPeer) {
