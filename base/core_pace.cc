@@ -1,5 +1,7 @@
 #include "base/core_pace.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <limits>
@@ -28,6 +30,24 @@ double seconds_of_one(int count, Work work) {
 bool CorePace::is_shared() const {
   constexpr double kByItself = 8;  // between half of the widest core and all of the narrowest
   return knows_sums() && sums_in_a_product() < kByItself;
+}
+
+void CoreLooks::take(const CorePace& pace) {
+  if (!pace.knows_sums()) return;
+  ++looks;
+  if (pace.is_shared()) ++shared;
+}
+
+double CoreLooks::share() const {
+  return looks > 0 ? static_cast<double>(shared) / static_cast<double>(looks) : -1;
+}
+
+std::string shared_core_words(double share, const char* whose, const char* effect) {
+  constexpr double kLittle = 0.1;
+  if (share <= kLittle) return "";
+  return fmt::format(
+      "something else ran on {} cores for {:.0f} % of the time (their other hyper-threads): {}",
+      whose, 100 * share, effect);
 }
 
 #if defined(__x86_64__)

@@ -7,6 +7,9 @@
 // the other threads of its cores.
 #pragma once
 
+#include <cstdint>
+#include <string>
+
 namespace ringlet {
 
 struct CorePace {
@@ -25,5 +28,18 @@ struct CorePace {
 /// Measured now, each the quickest of three, so that an interrupt does not count. Takes some ten
 /// microseconds. Sums are known on x86-64 alone.
 CorePace core_pace();
+
+/// Looks at a thread's core, of which some find it shared.
+struct CoreLooks {
+  std::int64_t looks = 0, shared = 0;
+
+  void take(const CorePace& pace);
+  /// The share of the latter; below 0: not known.
+  double share() const;
+};
+
+/// "something else ran on the ranks' cores for 83 % of the time (their other hyper-threads): short
+/// calls take up to twice as long", of such a share; "" where that is a tenth or less.
+std::string shared_core_words(double share, const char* whose, const char* effect);
 
 }  // namespace ringlet

@@ -15,6 +15,7 @@
 #include "app/commands/scaling_bench.h"
 #include "app/commands/step_gap_text.h"
 #include "app/commands/training_bench.h"
+#include "base/core_pace.h"
 #include "base/files/atomic_file.h"
 #include "bench/fma_peak.h"
 #include "bench/training/step_gap.h"
@@ -31,11 +32,14 @@ double nominal_gflops(const bench::TrainingSpeed& speed) {
   return 1e-9 * speed.nominal_flops / speed.step.median;
 }
 
-/// Before the figures, where they do not count.
+/// Before the figures, where they do not count or the cores were shared.
 void print_busy(const bench::TrainingSpeed& speed) {
   if (!speed.why_not.empty()) {
     fmt::print("the machine was busy, and the figures do not count: {}\n", speed.why_not);
   }
+  const std::string shared =
+      shared_core_words(speed.shared_core, "the replicas'", "steps take up to twice as long");
+  if (!shared.empty()) fmt::print("{}\n", shared);
 }
 
 void print_rate(const bench::TrainingSpeed& speed) {
@@ -120,6 +124,7 @@ nlohmann::json as_json(const bench::TrainingSpeed& speed, const train::RunSetup&
        {"rounds", rounds_json(speed.rounds)},
        {"nominal_gflops", nominal_gflops(speed)},
        {"computed_share", speed.computed_flops / speed.nominal_flops}});
+  if (speed.shared_core >= 0) json["shared_core"] = speed.shared_core;
   return json;
 }
 

@@ -61,16 +61,6 @@ std::string list_of(const std::vector<Measurement>& rows, T value) {
   return on_one_line(fmt::format("{}", fmt::join(values, ", ")), kLongestList);
 }
 
-/// Files measured on cores of their own and on shared ones are unlike: short calls take up to twice
-/// as long on the latter. Nothing where it was so for a part of the time.
-std::string cores_of(const std::vector<Measurement>& rows) {
-  constexpr double kLittle = 0.2, kMuch = 0.6;
-  const double shared = bench::mean_shared_core(rows);
-  if (shared < 0 || (shared > kLittle && shared < kMuch)) return "";
-  return shared <= kLittle ? "on cores of their own"
-                           : "on cores that something else ran on as well";
-}
-
 std::vector<Trait> traits_of(const std::vector<Measurement>& rows, const nlohmann::json& machine,
                              const nlohmann::json& document) {
   const std::string version = word_in(machine, "ringlet");
@@ -85,7 +75,7 @@ std::vector<Trait> traits_of(const std::vector<Measurement>& rows, const nlohman
       {"collectives", "of " + list_of(rows, collective)},
       {"types", "with " + list_of(rows, type)},
       {"pinning", "with ranks " + list_of(rows, pinned)},
-      {"use of cores", cores_of(rows), true}};
+      use_of_cores(bench::mean_shared_core(rows))};
 }
 
 }  // namespace

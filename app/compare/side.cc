@@ -72,6 +72,14 @@ std::string build_words(const std::string& commit, const std::string& compiler,
                  on_one_line(type, kLongestWord)});
 }
 
+Trait use_of_cores(double shared) {
+  constexpr double kLittle = 0.2, kMuch = 0.6;
+  Trait trait{.of = "use of cores", .said = {}, .of_both = true};
+  if (shared >= 0 && shared <= kLittle) trait.said = "on cores of their own";
+  if (shared >= kMuch) trait.said = "on cores that something else ran on as well";
+  return trait;
+}
+
 std::string machine_words(const nlohmann::json& machine) {
   return machine_words(word_in(machine, "processor"), word_in(machine, "cores"),
                        word_in(machine, "instruction_set"), word_in(machine, "gpu"));

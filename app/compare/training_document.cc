@@ -70,7 +70,8 @@ std::vector<Trait> training_traits(const json& document) {
                                    {"layout", "layout"},
                                    {"exact", "exact"},
                                    {"graph", "graph"},
-                                   {"optimizer", "optimizer"}})}};
+                                   {"optimizer", "optimizer"}})},
+      use_of_cores(document.contains("shared_core") ? number_in(document, "shared_core") : -1)};
 }
 
 json training_document(const std::filesystem::path& file) {

@@ -256,10 +256,7 @@ class LevelBench {
       signs.ranks.push_back(rank.head.interference);
       signs.moves += rank.head.moves;
       signs.clock = std::max(signs.clock, rank.head.clock);
-      if (rank.head.looks > 0) {
-        signs.shared_core = std::max(signs.shared_core, static_cast<double>(rank.head.shared) /
-                                                            static_cast<double>(rank.head.looks));
-      }
+      signs.shared_core = std::max(signs.shared_core, rank.head.core.share());
       signs.in_turns = signs.in_turns || rank.head.in_turns;
     }
     judge(measured, row.bench.by_rounds(slowest), signs);

@@ -9,6 +9,7 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "base/core_pace.h"
 #include "base/files/atomic_file.h"
 #include "base/files/input_file.h"
 #include "base/files/json_fields.h"
@@ -310,13 +311,8 @@ double mean_shared_core(const std::vector<Measurement>& measurements) {
 }
 
 std::string on_shared_cores(const std::vector<Measurement>& measurements) {
-  constexpr double kLittle = 0.1;
-  const double share = mean_shared_core(measurements);
-  if (share <= kLittle) return "";
-  return fmt::format(
-      "something else ran on the ranks' cores for {:.0f} % of the time (their other "
-      "hyper-threads): short calls take up to twice as long",
-      100 * share);
+  return shared_core_words(mean_shared_core(measurements), "the ranks'",
+                           "short calls take up to twice as long");
 }
 
 namespace {

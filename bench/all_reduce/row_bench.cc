@@ -151,9 +151,7 @@ void RowBench::note(const CorePace& pace) {
   quickest_product_ = std::min(quickest_product_, pace.product);
   slowest_product_ = std::max(slowest_product_, pace.product);
   mine_.head.clock = slowest_product_ / quickest_product_;
-  if (!pace.knows_sums()) return;
-  ++mine_.head.looks;
-  if (pace.is_shared()) ++mine_.head.shared;
+  mine_.head.core.take(pace);
 }
 
 /// Chooses how many calls to time, where nobody said it: by the quickest with all that belongs to

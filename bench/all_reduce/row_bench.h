@@ -30,8 +30,8 @@ struct RankResult {
     Interference interference{};  ///< over all rounds
     std::int64_t moves = 0;       ///< RowSigns::moves, clock
     double clock = 1;
-    std::int64_t looks = 0, shared = 0;  ///< at this rank's core, and those that found it shared
-    double seconds = 0;                  ///< that the rounds took, with all that belongs to them
+    CoreLooks core{};
+    double seconds = 0;  ///< that the rounds took, with all that belongs to them
     bool in_turns = false;
   };
   Head head{};

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 
+#include "base/core_pace.h"
 #include "base/processors.h"
 #include "base/stop_request.h"
 #include "nn/ops/softmax_cross_entropy.h"
@@ -110,6 +111,7 @@ TrainingSpeed measure_training(const train::RunSetup& setup, std::int64_t warm_u
   std::atomic<bool> stopped{false};
   const train::Execution& execution = setup.options.execution;
   std::vector<Interference> seen(execution.devices.size());  // by each rank
+  std::vector<CoreLooks> cores(seen.size());
   comm::LocalGroup group = train::threads_of(execution);
   train::name_ranks(group, setup);
   train::run_ranks(group, execution, [&](Device& device, const train::Ranks& ranks) {
@@ -121,19 +123,25 @@ TrainingSpeed measure_training(const train::RunSetup& setup, std::int64_t warm_u
     if (first && notes != nullptr) notes->first_step_seconds = seconds;
     if (seconds < 0 || !run_steps(loop, warm_up - 1)) return stopped.store(true);
     loop.settle();
+    const auto rank = static_cast<std::size_t>(ranks.world.rank());
     const InterferenceWatch watch;
     for (std::int64_t i = 0; i < rounds; ++i) {
+      cores[rank].take(core_pace());
       if (first) phases.push_back(loop.phases());
       const std::int64_t count =
           begin_of_round(i + 1, rounds, steps) - begin_of_round(i, rounds, steps);
       if (!run_steps(loop, count)) return stopped.store(true);
     }
     loop.settle();
-    seen[static_cast<std::size_t>(ranks.world.rank())] = watch.seen();
+    seen[rank] = watch.seen();
+    cores[rank].take(core_pace());
     if (first) phases.push_back(loop.phases());
   });
   if (stopped) throw Stopped();
   speed.why_not = why_not(seen, std::ssize(seen) * execution.threads > usable_processors());
+  for (const CoreLooks& core : cores) {
+    speed.shared_core = std::max(speed.shared_core, core.share());
+  }
   const std::span<const train::StepReport> measured =
       std::span(steps_done.reports).last(static_cast<std::size_t>(steps));
   speed.step = step_seconds(measured);

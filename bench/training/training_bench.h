@@ -41,6 +41,7 @@ struct TrainingSpeed {
   /// Why the figures do not count: what other work did to the worst of the ranks' threads
   /// meanwhile. Empty: they do.
   std::string why_not{};
+  double shared_core = -1;  ///< of the worst of them (CoreLooks::share()); below 0: not known
 };
 
 /// Why steps do not count in which the ranks' threads saw this; "" if they do. A step has all that

@@ -545,6 +545,15 @@ TEST_F(Compare, SaysWhatIsUnlike) {
   EXPECT_EQ(unlike(shared, beside("more.json", 1)), Texts{});
   EXPECT_EQ(unlike(alone, beside("half.json", 0.4)), Texts{});
   EXPECT_EQ(unlike(a, shared), Texts{}) << "an older file";
+  const auto trained = [&](const std::string& name, double shared_core) {
+    json document = training(100, {99, 101});
+    document["shared_core"] = shared_core;
+    return file(name, document.dump());
+  };
+  EXPECT_EQ(
+      unlike(trained("s.json", 1), trained("t.json", 0)),
+      (Texts{"unlike use of cores: s.json was measured on cores that something else ran on as "
+             "well, t.json on cores of their own"}));
 }
 
 TEST_F(Compare, NamesFilesOfOneNameByTheirPaths) {

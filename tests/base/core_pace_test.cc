@@ -42,5 +42,19 @@ TEST(CorePace, SaysNothingWhereSumsAreNotKnown) {
   EXPECT_EQ(pace.sums_in_a_product(), 0);
 }
 
+TEST(CoreLooks, CountThoseThatFindTheCoreShared) {
+  CoreLooks looks;
+  EXPECT_LT(looks.share(), 0);
+  looks.take({.product = 1e-9});  // of a processor that does not tell
+  EXPECT_LT(looks.share(), 0);
+  for (const double sums : {11.0, 6.0, 12.0, 5.0}) looks.take({1e-9, 1e-9 / sums});
+  EXPECT_EQ(looks.share(), 0.5);
+  EXPECT_EQ(shared_core_words(0.5, "the ranks'", "calls take longer"),
+            "something else ran on the ranks' cores for 50 % of the time (their other "
+            "hyper-threads): calls take longer");
+  EXPECT_EQ(shared_core_words(0.1, "the ranks'", "calls take longer"), "");
+  EXPECT_EQ(shared_core_words(-1, "the ranks'", "calls take longer"), "");
+}
+
 }  // namespace
 }  // namespace ringlet
