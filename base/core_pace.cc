@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "base/instruction_set.h"
 #include "base/trace.h"
 
 namespace ringlet {
@@ -46,13 +47,15 @@ std::string shared_core_words(double share, const char* whose, const char* effec
   constexpr double kLittle = 0.1;
   if (share <= kLittle) return "";
   return fmt::format(
-      "something else ran on {} cores for {:.0f} % of the time (their other hyper-threads): {}",
+      "{} cores were shared for {:.0f} % of the time (with what ran on their other hyper-threads): "
+      "{}",
       whose, 100 * share, effect);
 }
 
 #if defined(__x86_64__)
 
-// In assembler, so that they are the same in every build.
+// In assembler, and at the beginning of a line of the cache, so that they take as long in every
+// build: some processors are slower where a jump ends at such a line's border.
 CorePace core_pace() {
   constexpr int kTurns = 1000, kSumsOfATurn = 8;
   CorePace pace;
@@ -60,17 +63,20 @@ CorePace core_pace() {
     std::int64_t product = 3;
     int turns = kTurns;
     asm volatile(
+        "   .p2align 6\n"
         "1: imul %[factor], %[product]\n"
         "   sub $1, %[turns]\n"
         "   jnz 1b"
-        : [product] "+r"(product), [turns] "+r"(turns)
+        : [product] "+&r"(product), [turns] "+&r"(turns)
         : [factor] "r"(std::int64_t{5})
         : "cc");
   });
+  if (widest_instruction_set() == InstructionSet::portable) return pace;
   pace.sum = seconds_of_one(kTurns * kSumsOfATurn, [] {
     std::int64_t a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0;
     int turns = kTurns;
     asm volatile(  // from a register: some cores add constants without an adder
+        "   .p2align 6\n"
         "1: add %[one], %[a]\n"
         "   add %[one], %[b]\n"
         "   add %[one], %[c]\n"
@@ -81,8 +87,8 @@ CorePace core_pace() {
         "   add %[one], %[h]\n"
         "   sub $1, %[turns]\n"
         "   jnz 1b"
-        : [a] "+r"(a), [b] "+r"(b), [c] "+r"(c), [d] "+r"(d), [e] "+r"(e), [f] "+r"(f), [g] "+r"(g),
-          [h] "+r"(h), [turns] "+r"(turns)
+        : [a] "+&r"(a), [b] "+&r"(b), [c] "+&r"(c), [d] "+&r"(d), [e] "+&r"(e), [f] "+&r"(f),
+          [g] "+&r"(g), [h] "+&r"(h), [turns] "+&r"(turns)
         : [one] "r"(std::int64_t{1})
         : "cc");
   });
@@ -95,8 +101,8 @@ CorePace core_pace() {
   constexpr int kTurns = 1000;
   CorePace pace;
   pace.product = seconds_of_one(kTurns, [] {
-    volatile std::int64_t kept = 1;
-    std::int64_t product = kept;
+    volatile std::uint64_t kept = 1;
+    std::uint64_t product = kept;
     for (int turn = 0; turn < kTurns; ++turn) product = product * product ^ 5;
     kept = product;
   });

@@ -20,13 +20,13 @@ struct CorePace {
   /// A product takes three cycles of the clock on Intel's processors since Nehalem and AMD's since
   /// Zen 2.
   double sums_in_a_product() const { return knows_sums() ? product / sum : 0; }
-  /// Whether the core's other thread is at work. By itself a core of those processors, which has
-  /// four to six adders, makes 9.6 to 15 sums in a product, and half as many beside another thread.
+  /// Whether the core's other thread is at work. By itself a core with four to six adders makes 9.6
+  /// to 15 sums in a product, and half as many beside another thread.
   bool is_shared() const;
 };
 
 /// Measured now, each the quickest of three, so that an interrupt does not count. Takes some ten
-/// microseconds. Sums are known on x86-64 alone.
+/// microseconds. Sums are known on x86-64 with AVX2 alone: cores before that have three adders.
 CorePace core_pace();
 
 /// Looks at a thread's core, of which some find it shared.
@@ -38,8 +38,8 @@ struct CoreLooks {
   double share() const;
 };
 
-/// "something else ran on the ranks' cores for 83 % of the time (their other hyper-threads): short
-/// calls take up to twice as long", of such a share; "" where that is a tenth or less.
+/// "the ranks' cores were shared for 83 % of the time (with what ran on their other hyper-threads):
+/// short calls take up to twice as long", of such a share; "" where that is a tenth or less.
 std::string shared_core_words(double share, const char* whose, const char* effect);
 
 }  // namespace ringlet

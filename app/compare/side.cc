@@ -76,7 +76,7 @@ Trait use_of_cores(double shared) {
   constexpr double kLittle = 0.2, kMuch = 0.6;
   Trait trait{.of = "use of cores", .said = {}, .of_both = true};
   if (shared >= 0 && shared <= kLittle) trait.said = "on cores of their own";
-  if (shared >= kMuch) trait.said = "on cores that something else ran on as well";
+  if (shared >= kMuch) trait.said = "on cores that were shared";
   return trait;
 }
 

@@ -84,9 +84,9 @@ std::string build_words(const std::string& commit, const std::string& compiler,
 std::string machine_words(const nlohmann::json& machine);
 std::string build_words(const nlohmann::json& document);
 
-/// "on cores of their own", or "on cores that something else ran on as well" (base/core_pace.h):
-/// there short calls and steps take up to twice as long. Nothing where it was so for a part of the
-/// time, or `shared`, a share, is below 0. Unlike where both say something else.
+/// "on cores of their own", or "on cores that were shared" (base/core_pace.h): there short calls
+/// and steps take up to twice as long. Nothing where it was so for a part of the time, or `shared`,
+/// a share, is below 0. Unlike where both sides say something.
 Trait use_of_cores(double shared);
 
 /// The text or number of that name in a few words; empty where there is none.

@@ -71,7 +71,7 @@ std::vector<Trait> training_traits(const json& document) {
                                    {"exact", "exact"},
                                    {"graph", "graph"},
                                    {"optimizer", "optimizer"}})},
-      use_of_cores(document.contains("shared_core") ? number_in(document, "shared_core") : -1)};
+      use_of_cores(bench::shared_core_in(document))};
 }
 
 json training_document(const std::filesystem::path& file) {

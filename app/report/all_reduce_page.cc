@@ -140,8 +140,7 @@ Html facts_of(const std::vector<bench::Comparison>& comparisons, const json& mac
   return html + "</dl>\n";
 }
 
-/// What the page says before all else, where rows do not count, or something else ran on the ranks'
-/// cores.
+/// What the page says before all else, where rows do not count, or the ranks shared their cores.
 Html busy_of(const std::vector<bench::Measurement>& rows) {
   Html html;
   const std::string busy = bench::not_counting(rows), shared = bench::on_shared_cores(rows);
@@ -151,7 +150,7 @@ Html busy_of(const std::vector<bench::Measurement>& rows) {
         "and no winner is made of them.</p>\n",
         "The" + busy.substr(3));
   }
-  if (!shared.empty()) html += markup("<p class=\"warning\">{}.</p>\n", "S" + shared.substr(1));
+  if (!shared.empty()) html += markup("<p class=\"warning\">{}.</p>\n", "T" + shared.substr(1));
   return html;
 }
 

@@ -36,9 +36,10 @@ std::vector<std::string> causes_of(const Measurement& row, const RowSigns& signs
     causes.push_back(
         fmt::format("a processor's clock changed by {:.0f} %", 100 * (signs.clock - 1)));
   }
-  if (signs.shared_core >= kLeastShared && signs.shared_core <= kMostShared) {
-    causes.push_back(fmt::format("something else ran on a rank's core for {:.0f} % of the time",
-                                 100 * signs.shared_core));
+  for (const double share : signs.shared_cores) {
+    if (share < kLeastShared || share > kMostShared) continue;
+    causes.push_back(fmt::format("a rank's core was shared for {:.0f} % of the time", 100 * share));
+    break;
   }
   if (row.p99_us >= kMostP99OverMin * row.min_us) {
     causes.push_back(fmt::format("p99 is {:.0f} times the quickest call", row.p99_us / row.min_us));
@@ -112,7 +113,7 @@ void judge(Measurement& row, std::span<const std::vector<double>> rounds, const 
     row.low_us = std::min(row.low_us, row.median_us);
     row.high_us = std::max(row.high_us, row.median_us);
   }
-  row.shared_core = signs.shared_core;
+  for (const double share : signs.shared_cores) row.shared_core = std::max(row.shared_core, share);
   row.why_not = why_not(row, signs);
   row.counts = row.why_not.empty();
 }

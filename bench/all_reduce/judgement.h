@@ -22,15 +22,12 @@
 //     each call is kept waiting, for a time slice say
 //   - the figures are shaken (the rounds differ by kShaken, or the median is twice the quickest
 //     call), and there is a cause: time waited or stolen, pinned ranks that moved, a clock that
-//     changed, something else on a rank's core now and then, or a p99 of kMostP99OverMin times the
+//     changed, a rank's core that was shared now and then, or a p99 of kMostP99OverMin times the
 //     quickest call. A p99 alone moves no median
 //
-// Something else on a rank's core (its other hyper-thread: base/core_pace.h) all the time makes
-// short calls take up to twice as long, and all alike: such a row counts. How much of the time it
-// was so stands in each row, and is said.
-//
-// Where ranks outnumber the processors, they take turns: time slices are what is measured, and
-// the spread alone decides.
+// A core that is shared all the time (with what runs on its other hyper-thread: base/core_pace.h)
+// makes short calls take up to twice as long. Such a row counts: the strategies of a size take
+// turns. How much of the time it was so stands in each row, and is said.
 #pragma once
 
 #include <cstdint>
@@ -66,7 +63,7 @@ inline constexpr double kShaken = 1.15;
 inline constexpr double kMostOverMin = 3;  ///< undisturbed rows have 1.1 to 1.6, over TCP up to 2.5
 inline constexpr double kMostP99OverMin = 50;  ///< interrupts alone make a small call's 2 to 15
 inline constexpr double kMuchClock = 1.1;
-/// Of the time in which something else ran on a rank's core: what comes and goes shakes figures.
+/// Of the time in which a rank's core was shared: what comes and goes shakes figures.
 inline constexpr double kLeastShared = 0.05, kMostShared = 0.95;
 /// Switches a second of a thread, where the kernel does not count how long they took: a busy loop
 /// beside makes 100 to 300, a quiet system's own threads up to 30.
@@ -76,9 +73,9 @@ inline constexpr double kManySwitches = 60;
 struct RowSigns {
   std::vector<Interference> ranks;  ///< of each rank, over all rounds
   std::int64_t moves = 0;           ///< of pinned ranks, from one processor to another
-  double clock = 1;         ///< the slowest CorePace::product over the quickest, of the worst rank
-  double shared_core = -1;  ///< Measurement::shared_core
-  bool in_turns = false;    ///< ranks, and threads of their transport, outnumber the processors
+  double clock = 1;  ///< the slowest CorePace::product over the quickest, of the worst rank
+  std::vector<double> shared_cores{};  ///< CoreLooks::share() of each rank
+  bool in_turns = false;  ///< ranks, and threads of their transport, outnumber the processors
 };
 
 /// Why the row does not count; "" if it does. Looks at its times and its interval, which must be

@@ -256,7 +256,7 @@ class LevelBench {
       signs.ranks.push_back(rank.head.interference);
       signs.moves += rank.head.moves;
       signs.clock = std::max(signs.clock, rank.head.clock);
-      signs.shared_core = std::max(signs.shared_core, rank.head.core.share());
+      signs.shared_cores.push_back(rank.head.core.share());
       signs.in_turns = signs.in_turns || rank.head.in_turns;
     }
     judge(measured, row.bench.by_rounds(slowest), signs);

@@ -57,8 +57,7 @@ struct Measurement {
   int rounds = 0;         ///< between which the other strategies had their turns; 0: not known
   bool counts = true;     ///< false: it tells of something else than of the collective
   std::string why_not{};  ///< it does not count
-  /// The share of the looks at a rank's core that found something else on it (base/core_pace.h), of
-  /// the rank with the largest; below 0: not known.
+  /// CoreLooks::share() of the rank with the largest (base/core_pace.h); below 0: not known.
   double shared_core = -1;
   bool checked = true;
   std::int64_t wrong = 0;                    ///< elements, over all ranks and compared iterations
@@ -81,6 +80,9 @@ struct Measurement {
 void set_times(Measurement& measurement, std::vector<double> seconds);
 
 nlohmann::json to_json(const Measurement& measurement);
+/// "shared_core" of a row, or of `bench train`; below 0 where there is none. Throws
+/// std::runtime_error naming the field.
+double shared_core_in(const nlohmann::json& object);
 /// Reads a file that --json wrote (an object with "rows"), or another engine's program (an object a
 /// line). Throws FileError naming the file, and the row and field that are wrong.
 std::vector<Measurement> read_measurements(const std::filesystem::path& file);
@@ -88,8 +90,8 @@ std::vector<Measurement> read_measurements(const std::filesystem::path& file);
 /// "the machine was busy: 31 of 120 rows do not count"; "" where all do.
 std::string not_counting(const std::vector<Measurement>& measurements);
 
-/// "something else ran on the ranks' cores for 83 % of the time (their other hyper-threads): short
-/// calls take up to twice as long"; "" where that was a tenth or less, or nobody looked.
+/// "the ranks' cores were shared for 83 % of the time ..." (shared_core_words()); "" where that was
+/// a tenth or less, or nobody looked.
 std::string on_shared_cores(const std::vector<Measurement>& measurements);
 /// The share that it tells of, the mean of the rows that know theirs; below 0: none does.
 double mean_shared_core(const std::vector<Measurement>& measurements);

@@ -125,7 +125,7 @@ bool RowBench::run_round() {
   } else {
     for (int i = 0; i < untimed_calls(size_.options); ++i) calls.call();
   }
-  note(core_pace());
+  const CorePace pace = core_pace();
   const bool first_of_machine = size_.world.world().machine_rank == 0;
   const InterferenceWatch interference(first_of_machine ? InterferenceWatch::Of::thread_and_machine
                                                         : InterferenceWatch::Of::thread);
@@ -141,17 +141,20 @@ bool RowBench::run_round() {
     if (last) mine_.head.hash = size_.buffers.hash();
   }
   mine_.head.interference += interference.seen();
-  note(core_pace());
+  note(pace, core_pace());
   mine_.head.seconds += watch.seconds();
   ++round_;
   return true;
 }
 
-void RowBench::note(const CorePace& pace) {
-  quickest_product_ = std::min(quickest_product_, pace.product);
-  slowest_product_ = std::max(slowest_product_, pace.product);
+void RowBench::note(const CorePace& before, const CorePace& after) {
+  const double product = std::min(before.product, after.product);
+  quickest_product_ = std::min(quickest_product_, product);
+  slowest_product_ = std::max(slowest_product_, product);
   mine_.head.clock = slowest_product_ / quickest_product_;
-  mine_.head.core.take(pace);
+  if (size_.device.id().kind != DeviceKind::cpu) return;  // whose calls wait for no core
+  mine_.head.core.take(before);
+  mine_.head.core.take(after);
 }
 
 /// Chooses how many calls to time, where nobody said it: by the quickest with all that belongs to

@@ -80,7 +80,8 @@ class RowBench {
   class Calls;
   void warm_up(Calls& calls);
   int agree_on(double seconds);
-  void note(const CorePace& pace);
+  /// Of a round: as seen right before and right after its calls.
+  void note(const CorePace& before, const CorePace& after);
 
   SizeBench size_;
   std::string strategy_;

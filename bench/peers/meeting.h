@@ -36,7 +36,7 @@ class Meeting {
   double& seconds(int rank, int iteration);
   /// Wrong elements that a rank saw in all of its results of a case.
   std::int64_t& wrong(int rank);
-  /// The share of its looks that found something else on its core (base/core_pace.h).
+  /// CoreLooks::share() of its looks at its core (base/core_pace.h).
   double& shared_core(int rank);
 
  private:

@@ -63,9 +63,9 @@ void PeerRanges::copy(Stream& stream, const ConstView& x, const View& y) {
 }
 
 void PeerRanges::reduce_into(Stream& stream, ReduceOp op, const View& mine) {
-  require(mine.count() == count_, "PeerRanges::reduce_into",
-          "takes as many elements as a range has");
   const Flat own_part = flat(mine);
+  require(own_part.count == count_ && own_part.dtype == dtype_, "PeerRanges::reduce_into",
+          "takes as many elements as a range has, and of its type");
   take_sources(0);
   sources_[static_cast<std::size_t>(transport_.rank())] = own_part.data;
   reduce(stream, op, own_part, {&own_part.data, 1}, own(), Stores::cached,
@@ -101,6 +101,7 @@ void PeerRanges::read_shared(Stream& stream, int rank, std::int64_t begin, const
 
 void PeerRanges::reduce_part(Stream& stream, ReduceOp op, std::int64_t begin, const View& mine) {
   const Flat own_part = flat(mine);
+  require(own_part.dtype == dtype_, "PeerRanges::reduce_part", "takes elements of a range's type");
   const Flat shown = part(transport_.rank(), begin, begin + own_part.count);
   take_sources(begin);
   sources_[static_cast<std::size_t>(transport_.rank())] = own_part.data;

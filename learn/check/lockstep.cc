@@ -56,7 +56,7 @@ class LockstepPeers final : public comm::PeerRanges {
     set_kind(mine);
     for (int other = 0; other < lockstep_.size(); ++other) {
       const View& theirs = lockstep_.at(other).shown;
-      if (theirs.bytes() != mine.bytes()) lockstep_.stop();
+      if (theirs.bytes() != mine.bytes() || theirs.dtype() != mine.dtype()) lockstep_.stop();
       set_range(other, theirs.data());
     }
     is_open_ = true;

@@ -541,7 +541,7 @@ TEST_F(Compare, SaysWhatIsUnlike) {
   EXPECT_EQ(
       unlike(alone, shared),
       (Texts{"unlike use of cores: alone.json was measured on cores of their own, shared.json on "
-             "cores that something else ran on as well"}));
+             "cores that were shared"}));
   EXPECT_EQ(unlike(shared, beside("more.json", 1)), Texts{});
   EXPECT_EQ(unlike(alone, beside("half.json", 0.4)), Texts{});
   EXPECT_EQ(unlike(a, shared), Texts{}) << "an older file";
@@ -550,10 +550,9 @@ TEST_F(Compare, SaysWhatIsUnlike) {
     document["shared_core"] = shared_core;
     return file(name, document.dump());
   };
-  EXPECT_EQ(
-      unlike(trained("s.json", 1), trained("t.json", 0)),
-      (Texts{"unlike use of cores: s.json was measured on cores that something else ran on as "
-             "well, t.json on cores of their own"}));
+  EXPECT_EQ(unlike(trained("s.json", 1), trained("t.json", 0)),
+            (Texts{"unlike use of cores: s.json was measured on cores that were shared, t.json on "
+                   "cores of their own"}));
 }
 
 TEST_F(Compare, NamesFilesOfOneNameByTheirPaths) {

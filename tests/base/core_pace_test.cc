@@ -18,8 +18,9 @@ TEST(CorePace, IsThatOfACore) {
   // Three cycles or so, of 6 GHz or less: none is optimised away. And of a slow emulator or more.
   EXPECT_GT(quickest.product, 0.4e-9);
   EXPECT_LT(quickest.product, 1e-6);
-  EXPECT_EQ(quickest.knows_sums(), kX86);
-  if (kX86) {
+  const bool knows = kX86 && widest_instruction_set() != InstructionSet::portable;
+  EXPECT_EQ(quickest.knows_sums(), knows);
+  if (knows) {
     EXPECT_LT(quickest.sum, quickest.product);  // several adders
   }
 }
@@ -50,7 +51,7 @@ TEST(CoreLooks, CountThoseThatFindTheCoreShared) {
   for (const double sums : {11.0, 6.0, 12.0, 5.0}) looks.take({1e-9, 1e-9 / sums});
   EXPECT_EQ(looks.share(), 0.5);
   EXPECT_EQ(shared_core_words(0.5, "the ranks'", "calls take longer"),
-            "something else ran on the ranks' cores for 50 % of the time (their other "
+            "the ranks' cores were shared for 50 % of the time (with what ran on their other "
             "hyper-threads): calls take longer");
   EXPECT_EQ(shared_core_words(0.1, "the ranks'", "calls take longer"), "");
   EXPECT_EQ(shared_core_words(-1, "the ranks'", "calls take longer"), "");

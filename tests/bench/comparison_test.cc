@@ -100,7 +100,8 @@ TEST(Measurements, ThatCannotBeReadAreNamed) {
   refuses(with("hashes", "a"), "row 1: 'hashes' is not a list of texts");
   refuses(with("low_us", 2), "row 1: 'high_us' is below 'low_us'");
   refuses(with("high_us", 2), "row 1: 'low_us' is not above 0");
-  refuses(with("shared_core", 2), "row 1: 'shared_core' is above 1");
+  refuses(with("shared_core", 1.5), "row 1: 'shared_core' is not from 0 to 1");
+  refuses(with("shared_core", -0.5), "row 1: 'shared_core' is not from 0 to 1");
   refuses(with("counts", 0), "row 1: 'counts' is neither true nor false");
   refuses("", "no rows");
   refuses("[]", "row 1 is no object");
@@ -209,7 +210,7 @@ TEST(Measurements, SayWhatRanOnTheRanksCores) {
   EXPECT_EQ(read_measurements(folder / "rows.json").front().shared_core, 0.9);
   EXPECT_FALSE(to_json(row_of("ring", 4096, 3)).contains("shared_core"));
   EXPECT_EQ(on_shared_cores({shared, row_of("ring", 4096, 3), alone}),
-            "something else ran on the ranks' cores for 50 % of the time (their other "
+            "the ranks' cores were shared for 50 % of the time (with what ran on their other "
             "hyper-threads): short calls take up to twice as long");
   EXPECT_EQ(on_shared_cores({alone, alone}), "");
   EXPECT_EQ(on_shared_cores({row_of("ring", 4096, 3)}), "");

@@ -132,14 +132,18 @@ TEST(WhyNot, TakesACauseOnlyWhereTheFiguresAreShaken) {
   RowSigns signs{.clock = 1.12};
   EXPECT_EQ(why_not(row_with(4.9, 5.6), signs), "");
   EXPECT_EQ(why_not(row_with(4.7, 5.6), signs), "a processor's clock changed by 12 %");
-  signs = {.shared_core = 0.64};
-  EXPECT_EQ(why_not(row_with(4.9, 5.6), signs), "");
-  EXPECT_EQ(why_not(row_with(4.7, 5.6), signs),
-            "something else ran on a rank's core for 64 % of the time");
-  signs = {.shared_core = 1};  // all calls took as much longer
-  EXPECT_EQ(why_not(row_with(4.7, 5.6), signs), "");
-  signs = {.shared_core = 0.02};
-  EXPECT_EQ(why_not(row_with(4.7, 5.6), signs), "");
+  const auto shared = [](std::vector<double> cores) {
+    RowSigns of_ranks;
+    of_ranks.shared_cores = std::move(cores);
+    return of_ranks;
+  };
+  EXPECT_EQ(why_not(row_with(4.9, 5.6), shared({0.64, 0})), "");
+  EXPECT_EQ(why_not(row_with(4.7, 5.6), shared({0, 0.64})),
+            "a rank's core was shared for 64 % of the time");
+  EXPECT_EQ(why_not(row_with(4.7, 5.6), shared({1, 0.5})),
+            "a rank's core was shared for 50 % of the time");
+  EXPECT_EQ(why_not(row_with(4.7, 5.6), shared({1, 0.02})), "") << "all calls took as much longer";
+  EXPECT_EQ(why_not(row_with(4.7, 5.6), shared({-1, -1})), "") << "nobody knows";
   signs = {.moves = 3};
   Measurement row = row_with(4.7, 5.6);
   EXPECT_EQ(why_not(row, signs), "pinned ranks moved 3 times");

@@ -43,6 +43,7 @@ constexpr const char* kGloo = R"(
 case "$*" in *"--transports tcp --strategies ring "*) ;; *) exit 0 ;; esac
 while [ $# -gt 0 ]; do [ "$1" = --sizes ] && size=$2; shift; done
 eval ns=\$PEER_$round
+SHARED=${PEER_SHARED:-${SHARED:-0}}
 row gloo processes $size $([ "$calls" -lt 8 ] && echo 30 || echo 200) ${WRONG:-0} "$ns"; echo
 echo gloo >>"$LOG"
 )";
@@ -129,6 +130,9 @@ TEST_F(PeersScript, ComparesSharedCoresWithSharedCores) {
   EXPECT_TRUE(holds(shared.out, {"cores shared", "4K, shared: 3.00 times"}));
   const Outcome alone = run(once, "SHARED=0.2 OURS_2='20 30' PEER_2='30,30'");
   EXPECT_TRUE(holds(alone.out, {"cores near", "4K, near: 1.50 times"}));
+  const Outcome unlike = run(once, "SHARED=0.9 PEER_SHARED=0 OURS_3='20 30' PEER_3='30,30'");
+  EXPECT_TRUE(holds(unlike.out, {"cores shared", "cores near", "4K: "}));
+  EXPECT_EQ(unlike.out.find("4K, "), std::string::npos) << unlike.out;
 }
 
 TEST_F(PeersScript, SetsAFloorBesideThatIsNeitherOursNorAPeer) {
