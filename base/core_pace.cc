@@ -43,13 +43,18 @@ double CoreLooks::share() const {
   return looks > 0 ? static_cast<double>(shared) / static_cast<double>(looks) : -1;
 }
 
-std::string shared_core_words(double share, const char* whose, const char* effect) {
+CoreLooks& CoreLooks::operator+=(const CoreLooks& other) {
+  looks += other.looks;
+  shared += other.shared;
+  return *this;
+}
+
+std::string shared_core_words(double share, const char* cores, const char* others,
+                              const char* effect) {
   constexpr double kLittle = 0.1;
   if (share <= kLittle) return "";
-  return fmt::format(
-      "{} cores were shared for {:.0f} % of the time (with what ran on their other hyper-threads): "
-      "{}",
-      whose, 100 * share, effect);
+  return fmt::format("{} shared for {:.0f} % of the time (with what ran on {}): {}", cores,
+                     100 * share, others, effect);
 }
 
 #if defined(__x86_64__)

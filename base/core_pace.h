@@ -34,12 +34,15 @@ struct CoreLooks {
   std::int64_t looks = 0, shared = 0;
 
   void take(const CorePace& pace);
+  CoreLooks& operator+=(const CoreLooks& other);
   /// The share of the latter; below 0: not known.
   double share() const;
 };
 
 /// "the ranks' cores were shared for 83 % of the time (with what ran on their other hyper-threads):
 /// short calls take up to twice as long", of such a share; "" where that is a tenth or less.
-std::string shared_core_words(double share, const char* whose, const char* effect);
+/// `cores`: "the ranks' cores were"; `others`: "their other hyper-threads".
+std::string shared_core_words(double share, const char* cores, const char* others,
+                              const char* effect);
 
 }  // namespace ringlet

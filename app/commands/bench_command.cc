@@ -38,7 +38,8 @@ void print_busy(const bench::TrainingSpeed& speed) {
     fmt::print("the machine was busy, and the figures do not count: {}\n", speed.why_not);
   }
   const std::string shared =
-      shared_core_words(speed.shared_core, "the replicas'", "steps take up to twice as long");
+      shared_core_words(speed.shared_core, "the replicas' cores were", "their other hyper-threads",
+                        "steps take up to twice as long");
   if (!shared.empty()) fmt::print("{}\n", shared);
 }
 

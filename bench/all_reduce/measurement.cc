@@ -318,8 +318,8 @@ double mean_shared_core(const std::vector<Measurement>& measurements) {
 }
 
 std::string on_shared_cores(const std::vector<Measurement>& measurements) {
-  return shared_core_words(mean_shared_core(measurements), "the ranks'",
-                           "short calls take up to twice as long");
+  return shared_core_words(mean_shared_core(measurements), "the ranks' cores were",
+                           "their other hyper-threads", "short calls take up to twice as long");
 }
 
 namespace {

@@ -50,11 +50,18 @@ TEST(CoreLooks, CountThoseThatFindTheCoreShared) {
   EXPECT_LT(looks.share(), 0);
   for (const double sums : {11.0, 6.0, 12.0, 5.0}) looks.take({1e-9, 1e-9 / sums});
   EXPECT_EQ(looks.share(), 0.5);
-  EXPECT_EQ(shared_core_words(0.5, "the ranks'", "calls take longer"),
+  CoreLooks sum = looks;
+  sum += {.looks = 4, .shared = 4};
+  EXPECT_EQ(sum.share(), 0.75);
+  const auto words = [](double share) {
+    return shared_core_words(share, "the ranks' cores were", "their other hyper-threads",
+                             "so what");
+  };
+  EXPECT_EQ(words(0.5),
             "the ranks' cores were shared for 50 % of the time (with what ran on their other "
-            "hyper-threads): calls take longer");
-  EXPECT_EQ(shared_core_words(0.1, "the ranks'", "calls take longer"), "");
-  EXPECT_EQ(shared_core_words(-1, "the ranks'", "calls take longer"), "");
+            "hyper-threads): so what");
+  EXPECT_EQ(words(0.1), "");
+  EXPECT_EQ(words(-1), "");
 }
 
 }  // namespace

@@ -129,6 +129,30 @@ TEST(Console, SaysAtTheEndWhatOtherWorkDisturbed) {
   }
 }
 
+TEST(Console, SaysAtTheEndThatTheCoreWasShared) {
+  const TemporaryDirectory folder;
+  for (const std::int64_t looks : {2, 3}) {  // in each of two epochs
+    std::FILE* file = std::fopen((folder / "console").c_str(), "w");
+    ASSERT_NE(file, nullptr);
+    {
+      Console console(file, false, 1e9);
+      EpochReport report;
+      report.core = {.looks = looks, .shared = looks};
+      console.epoch_done(report);
+      report.core.shared = 0;
+      console.epoch_done(report);
+      console.finish();
+    }
+    std::fclose(file);
+    EXPECT_EQ(
+        count_of("\nshared    replica 0's core was shared for 50 % of the time (with what ran "
+                 "on its other hyper-thread): steps take up to twice as long\n",
+                 read_file(folder / "console")),
+        looks == 3 ? 1u : 0u)
+        << looks;
+  }
+}
+
 /// What is shown of four steps, of a run that has so many.
 std::string shown_of(const TrainOptions& options, std::int64_t steps) {
   const TemporaryDirectory folder;

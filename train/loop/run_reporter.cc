@@ -148,7 +148,17 @@ void RunReporter::step_done(std::int64_t step, const StepSums& sums, double lr,
     report.loss_scale = sums.loss_scale;
   }
   for (RunListener* listener : listeners_) listener->step_done(report);
+  look_at_core();
   report_watch_ = Stopwatch();
+}
+
+/// Twice a second. Where ranks take turns on a processor, a look tells of nothing.
+void RunReporter::look_at_core() {
+  constexpr double kApart = 0.5;  // seconds
+  const bool on_processors = setup_.options.execution.devices.front().kind == DeviceKind::cpu;
+  if (listeners_.empty() || !on_processors || in_turns_ || core_watch_.seconds() < kApart) return;
+  core_.take(core_pace());
+  core_watch_ = Stopwatch();
 }
 
 EndedEpoch RunReporter::end_epoch(const PhaseSeconds& phases) {
@@ -186,6 +196,7 @@ void RunReporter::epoch_done(const Progress& progress, const EndedEpoch& ended,
     }
   }
   report.interference = std::exchange(interference_, {});
+  report.core = std::exchange(core_, {});
   stage_seconds_.clear();
   step_seconds_.clear();
   for (RunListener* listener : listeners_) listener->epoch_done(report);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/core_pace.h"
 #include "base/interference.h"
 #include "base/stopwatch.h"
 #include "comm/communicator.h"
@@ -44,6 +45,8 @@ class RunReporter {
   void ended(const GradientSync& sync);
 
  private:
+  void look_at_core();
+
   const RunSetup& setup_;
   std::vector<RunListener*> listeners_;
   bool wants_grad_norm_;
@@ -53,6 +56,8 @@ class RunReporter {
   /// Since the same step, where somebody listens.
   std::optional<InterferenceWatch> epoch_interference_;
   Interference interference_;         // of the epoch that ended last
+  CoreLooks core_;                    // likewise, so far
+  Stopwatch core_watch_;              // since the last of these looks
   bool in_turns_ = false;             // the ranks' threads outnumber this machine's processors
   Stopwatch epoch_watch_;             // since the first step of the epoch in this process
   std::int64_t trained_samples_ = 0;  // since then

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/core_pace.h"
 #include "base/interference.h"
 #include "nn/plan.h"
 #include "train/files/phase_seconds.h"
@@ -53,7 +54,8 @@ struct EpochReport {
   double sync_share = 0;  ///< part of `seconds` that rank 0's replica spent in synchronisation
   /// What its thread saw of other work meanwhile; without what ranks that take turns wait.
   Interference interference{};
-  PhaseSeconds phases;             ///< of rank 0's replica; on a GPU, of the thread that launches
+  CoreLooks core{};     ///< of the same thread at its core, twice a second; on processors
+  PhaseSeconds phases;  ///< of rank 0's replica; on a GPU, of the thread that launches
   std::optional<BestTest> best{};  ///< of the run's epochs so far, this one included
   bool is_best = false;            ///< it is this one's
   /// Of a model in stages on processors; nothing where the run began behind the epoch's last step.

@@ -356,6 +356,7 @@ void Console::clear_line() {
 void Console::epoch_done(const EpochReport& report) {
   clear_line();
   interference_ += report.interference;
+  core_ += report.core;
   fmt::print(out_, "{}", table_.row(report));
   if (!report.told.empty()) say("training", in_words(report.told));
   if (report.stages) say("stages", in_words(*report.stages));
@@ -388,6 +389,14 @@ void Console::finish() {
   if (const std::string busy = in_words(interference_, "replica 0's"); !busy.empty()) {
     fmt::print(out_, "\n");
     say("busy", busy + ": the times above are a busy machine's");
+  }
+  constexpr std::int64_t kFewLooks = 6;
+  const std::string shared =
+      shared_core_words(core_.share(), "replica 0's core was", "its other hyper-thread",
+                        "steps take up to twice as long");
+  if (!shared.empty() && core_.looks >= kFewLooks) {
+    fmt::print(out_, "\n");
+    say("shared", shared);
   }
   if (scaled_steps_ > 0) {
     fmt::print(out_, "\n");

@@ -63,6 +63,7 @@ class Console : public RunListener {
   SyncPlan sync_plan_;
   SyncReport sync_taken_;
   Interference interference_;  ///< over the epochs
+  CoreLooks core_;             ///< likewise
 };
 
 /// "target angle 61.20 degrees, nearest wrong angle 70.01 degrees"
