@@ -75,6 +75,15 @@ int signal_in(const std::string& text) {
   return 0;
 }
 
+/// The same where another process may have ended the run already.
+int stop_signal_at_end(comm::Group& group) {
+  try {
+    return stop_signal(group);
+  } catch (const Error&) {  // then it has said why to all
+    return noted_signal();
+  }
+}
+
 /// Ends the other processes. Returns the exit code where one of them was asked to stop. Else throws
 /// the error that this process shall show, or ToldElsewhere.
 int end_with_failure(comm::ProcessGroup& group) {
@@ -83,7 +92,7 @@ int end_with_failure(comm::ProcessGroup& group) {
   try {
     throw;
   } catch (const Stopped&) {
-    message = stopped_by(noted_signal());
+    message = stopped_by(stop_signal_at_end(group));
   } catch (...) {  // it has its message
   }
   group.abort(group.first_rank(), message);
@@ -103,6 +112,13 @@ void warn_of_launcher() {
 }
 
 }  // namespace
+
+int stop_signal(comm::Group& group) {
+  constexpr double kPatience = 5;  // seconds; all processes come here together
+  std::optional<std::string> mine;
+  if (const int noted = noted_signal(); noted != 0) mine = std::to_string(noted);
+  return std::stoi(group.agree("stop signal", mine, kPatience));
+}
 
 void refuse_beside_srun() {
   if (!comm::environment_variable("SLURM_JOB_ID")) return;

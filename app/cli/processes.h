@@ -53,6 +53,11 @@ void refuse_beside_srun();
 int run_as_process(const comm::ProcessPosition& position, const train::Execution& execution,
                    const ProcessBody& body);
 
+/// The signal that was noted in this process, or, first, in another one: ranks agree to stop by
+/// what they send each other, and may do so before all processes have heard of the wish. All
+/// processes of the group call it.
+int stop_signal(comm::Group& group);
+
 /// To be called first in main(), for start_processes().
 void remember_command_line(int argc, char** argv);
 

@@ -189,14 +189,6 @@ void report_interruption(const train::RunResult& result, const train::Files& fil
   }
 }
 
-/// The signal that was noted in this process or in another one.
-int stop_signal(comm::Group& group) {
-  constexpr double kPatience = 5;  // seconds; all processes come here together
-  std::optional<std::string> mine;
-  if (const int noted = noted_signal(); noted != 0) mine = std::to_string(noted);
-  return std::stoi(group.agree("stop signal", mine, kPatience));
-}
-
 /// The options of a run: of a new one, or of one that goes on with a former run's recipe.
 train::TrainOptions options_of(const RawFlags& flags, const std::optional<FormerRun>& former) {
   if (!former) {
