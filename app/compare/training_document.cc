@@ -12,6 +12,7 @@
 #include "base/files/json_fields.h"
 #include "base/files/json_text.h"
 #include "base/one_line.h"
+#include "bench/all_reduce/measurement.h"
 
 namespace ringlet::app::compare {
 

@@ -216,7 +216,7 @@ Measurement checked_row(const json& row, const std::filesystem::path& file, std:
   if (!row.is_object()) refuse(file, fmt::format("row {} is no object", number));
   std::string wrong;
   try {
-    const Measurement measurement = from_json(row);
+    Measurement measurement = from_json(row);
     wrong = complaint(measurement);
     if (wrong.empty()) return measurement;
   } catch (const std::runtime_error& error) {

@@ -2,6 +2,7 @@
 // them.
 #include "bench/all_reduce/comparison.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -122,9 +123,10 @@ TEST(Measurements, ThatAreNoJsonAreNamedByRowAndField) {
     std::string odd = row;
     odd.replace(odd.find("3.0"), 3, value);  // the first of the times: median_us
     const std::string name = "'median_us' is not valid JSON (";
-    EXPECT_TRUE(says(said(row + "\n" + odd), {"row 2: " + name})) << value;
-    EXPECT_TRUE(says(said(odd + "\n" + row), {"row 1: " + name})) << value;
-    EXPECT_TRUE(says(said("{\"rows\": [" + row + ",\n" + odd + "]}"), {"row 2: " + name})) << value;
+    EXPECT_TRUE(says(said(fmt::format("{}\n{}", row, odd)), {"row 2: " + name})) << value;
+    EXPECT_TRUE(says(said(fmt::format("{}\n{}", odd, row)), {"row 1: " + name})) << value;
+    EXPECT_TRUE(says(said(fmt::format("{{\"rows\": [{},\n{}]}}", row, odd)), {"row 2: " + name}))
+        << value;
   }
   EXPECT_TRUE(says(said(row + "\n" + row.substr(0, row.find(",\"ranks\""))), {"row 2: 'pinned'"}));
   EXPECT_TRUE(says(said("{\"rows\":[" + row + ","), {"row 2 is not valid JSON (parse error"}));
