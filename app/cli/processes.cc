@@ -75,7 +75,7 @@ int signal_in(const std::string& text) {
   return 0;
 }
 
-/// The same where another process may have ended the run already.
+/// stop_signal() where another process may have ended the run already.
 int stop_signal_at_end(comm::Group& group) {
   try {
     return stop_signal(group);
