@@ -6,6 +6,8 @@
 //   square = beta2 * square + (1 - beta2) * g^2
 //   value -= learning_rate / (1 - beta1^t) * mean / (sqrt(square) / sqrt(1 - beta2^t) + epsilon)
 //
+// A mean or square that would be subnormal becomes 0: see without_subnormal() in elements.h.
+//
 // Source: Loshchilov and Hutter, "Decoupled weight decay regularization", 2019. What changes from
 // step to step is read from device memory, so that a captured graph can run with changing rates.
 #pragma once

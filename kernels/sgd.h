@@ -5,6 +5,8 @@
 //   g = nesterov ? g + momentum * velocity : velocity
 //   value -= learning_rate * g
 //
+// A velocity that would be subnormal becomes 0: see without_subnormal() in elements.h.
+//
 // Rates and scale are read from device memory, so that a captured graph can run with changing ones.
 #pragma once
 

@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+#include <utility>
+#include <vector>
+
 #include "base/error.h"
 #include "tests/kernels/harness.h"
 #include "tests/reference/elements.h"
@@ -84,6 +89,40 @@ TEST_P(AdamW, AgreesWithTheReferenceStepByStep) {
                               static_cast<double>(c.scale), decays_of(c));
     }
     expect_close(run([&](Device& device) { return train(device, c); }), value, 2e-6);
+  }
+}
+
+TEST_P(AdamW, MeansWithoutGradientsEndAtZero) {
+  const reference::AdamWHyper hyper{.beta1 = 0.9, .beta2 = 0.8};
+  for (const bool squares : {false, true}) {
+    const Tensor mean = run([&](Device& device) {
+      const Tensor value = random_tensor(device, {kAdamCount}, 1);
+      const Tensor gradient = upload(device, {kAdamCount}, std::vector<float>(kAdamCount, 0.0F));
+      const Tensor rates = upload(device, {4}, rates_of(hyper, 1000));
+      std::vector<float> before = random_floats(kAdamCount, 3);
+      for (float& x : before) x = std::abs(x);
+      Tensor means = upload(device, {kAdamCount}, before);
+      Tensor squared = upload(device, {kAdamCount}, before);
+      for (int step = 0; step < 1000; ++step) {  // 0.9^1000 is 2e-46; rounded, it stays at 7e-45
+        adamw_update(device.compute(), spec_of(hyper), rates, value, gradient, means, squared);
+      }
+      return squares ? std::move(squared) : std::move(means);
+    });
+    EXPECT_EQ(read(mean), std::vector<float>(kAdamCount, 0.0F)) << squares;
+  }
+}
+
+TEST_P(AdamW, ANaNStaysOne) {
+  Device& device = *devices_[0];
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const Tensor value = upload<float>(device, {2}, {1, 2});
+  const Tensor mean = upload<float>(device, {2}, {0, 0});
+  const Tensor square = upload<float>(device, {2}, {0, 0});
+  adamw_update(device.compute(), spec_of({}), upload(device, {4}, rates_of({}, 1)), value,
+               upload<float>(device, {2}, {nan, 1}), mean, square);
+  for (const Tensor* told : {&value, &mean, &square}) {
+    EXPECT_TRUE(std::isnan(read(*told)[0]));
+    EXPECT_FALSE(std::isnan(read(*told)[1]));
   }
 }
 
