@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <span>
 
 #include "base/instruction_set.h"
 #include "base/trace.h"
@@ -47,6 +48,17 @@ CoreLooks& CoreLooks::operator+=(const CoreLooks& other) {
   looks += other.looks;
   shared += other.shared;
   return *this;
+}
+
+double mean_share(std::span<const double> shares) {
+  double sum = 0;
+  int known = 0;
+  for (const double share : shares) {
+    if (share < 0) continue;
+    sum += share;
+    ++known;
+  }
+  return known == 0 ? -1 : sum / known;
 }
 
 std::string shared_core_words(double share, const char* cores, const char* others,

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 namespace ringlet {
@@ -38,6 +39,9 @@ struct CoreLooks {
   /// The share of the latter; below 0: not known.
   double share() const;
 };
+
+/// The mean of the shares that are known; below 0: none is.
+double mean_share(std::span<const double> shares);
 
 /// "the ranks' cores were shared for 83 % of the time (with what ran on their other hyper-threads):
 /// short calls take up to twice as long", of such a share; "" where that is a tenth or less.

@@ -21,6 +21,7 @@
 #include "app/commands/scaling_rounds.h"
 #include "app/commands/scaling_text.h"
 #include "app/report/scaling_page.h"
+#include "base/core_pace.h"
 #include "base/files/atomic_file.h"
 #include "base/files/json_text.h"
 #include "base/one_line.h"
@@ -190,6 +191,9 @@ void write_scaling(const BenchFlags& flags, const ScalingResult& result,
     json["batch_size"] = first.options.recipe.batch_size / first.replicas;
   }
   json["scaling"] = scaling_json(result);
+  std::vector<double> shares;
+  for (const bench::ScalingRow& row : result.rows) shares.push_back(row.shared_core());
+  if (mean_share(shares) >= 0) json["shared_core"] = mean_share(shares);
   if (!flags.json.empty()) write_file_atomically(flags.json, json.dump(2) + "\n");
   if (flags.report.empty()) return;
   const std::string page = report::scaling_page({.rule = result.rule,

@@ -55,7 +55,8 @@ nlohmann::json part_json(const bench::RankRound& round) {
           {"samples", round.samples},
           {"steps", steps},
           {"seen", {seen.seconds, seen.waited}},
-          {"ticks", {seen.switches, seen.stolen, seen.ticks}}};
+          {"ticks", {seen.switches, seen.stolen, seen.ticks}},
+          {"core", {round.core.looks, round.core.shared}}};
 }
 
 bench::RankRound part_in(const nlohmann::json& json) {
@@ -63,12 +64,13 @@ bench::RankRound part_in(const nlohmann::json& json) {
   for (const nlohmann::json& step : json.at("steps")) {
     round.steps.push_back({step.at(0), step.at(1), step.at(2), step.at(3), step.at(4)});
   }
-  const nlohmann::json &seen = json.at("seen"), &ticks = json.at("ticks");
+  const nlohmann::json &seen = json.at("seen"), &ticks = json.at("ticks"), &core = json.at("core");
   round.seen = {.seconds = seen.at(0),
                 .waited = seen.at(1),
                 .switches = ticks.at(0),
                 .stolen = ticks.at(1),
                 .ticks = ticks.at(2)};
+  round.core = {.looks = core.at(0), .shared = core.at(1)};
   return round;
 }
 

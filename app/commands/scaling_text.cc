@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/core_pace.h"
 #include "train/telemetry/console.h"
 
 namespace ringlet::app {
@@ -94,6 +95,7 @@ nlohmann::json to_json(const ScalingRow& row) {
                  {"slowest_over_quickest", 1 + row.spread},
                  {"came_last", row.last}});
   }
+  if (row.shared_core() >= 0) json["shared_core"] = row.shared_core();
   return json;
 }
 
@@ -118,6 +120,12 @@ std::vector<std::string> notes_of(const ScalingResult& result) {
   for (const ScalingRow& row : result.rows) {
     const std::string who = fmt::format("{} replica{}", row.replicas, row.replicas == 1 ? "" : "s");
     if (!row.counts()) notes.push_back(fmt::format("{}: does not count: {}", who, row.why_not));
+    const bool one = row.replicas == 1;
+    const std::string shared =
+        shared_core_words(row.shared_core(), one ? "its core was" : "their cores were",
+                          one ? "its other hyper-thread" : "their other hyper-threads",
+                          "steps take up to twice as long");
+    if (!shared.empty()) notes.push_back(fmt::format("{}: {}", who, shared));
     if (row.shares) {
       notes.push_back(fmt::format("{}: there are fewer {}, so nothing is predicted from them", who,
                                   result.too_few));

@@ -307,14 +307,9 @@ std::string not_counting(const std::vector<Measurement>& measurements) {
 }
 
 double mean_shared_core(const std::vector<Measurement>& measurements) {
-  double sum = 0;
-  int known = 0;
-  for (const Measurement& m : measurements) {
-    if (m.shared_core < 0) continue;
-    sum += m.shared_core;
-    ++known;
-  }
-  return known == 0 ? -1 : sum / known;
+  std::vector<double> shares;
+  for (const Measurement& m : measurements) shares.push_back(m.shared_core);
+  return mean_share(shares);
 }
 
 std::string on_shared_cores(const std::vector<Measurement>& measurements) {

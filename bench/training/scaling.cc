@@ -107,6 +107,12 @@ int ScalingRow::often_last() const {
   return most == last.end() ? -1 : static_cast<int>(most - last.begin());
 }
 
+double ScalingRow::shared_core() const {
+  double most = -1;
+  for (const CoreLooks& core : cores) most = std::max(most, core.share());
+  return most;
+}
+
 void judge(ScalingRow& row) {
   std::vector<double> rates;
   for (ScalingRound& round : row.rounds) {

@@ -23,6 +23,7 @@
 #include <string>
 #include <vector>
 
+#include "base/core_pace.h"
 #include "base/interference.h"
 #include "kernels/tensor.h"
 
@@ -45,6 +46,7 @@ struct RankRound {
   std::int64_t samples = 0;          ///< of these steps, over all ranks
   std::vector<RankSeconds> steps{};  ///< empty: a GPU's host sees none
   Interference seen{};
+  CoreLooks core{};  ///< its core, before and after; a GPU's steps wait for none
 };
 
 /// Seconds of a step, means over ranks and steps.
@@ -94,6 +96,7 @@ struct ScalingRow {
   ringlet::Layout layout = ringlet::Layout::nchw;  ///< of the activations
   std::vector<ScalingRound> rounds{};
   std::vector<Interference> seen{};  ///< by each rank, over all rounds
+  std::vector<CoreLooks> cores{};    ///< likewise
   double quickest = 0, middle = 0;   ///< seconds of rank 0's steps; 0: they are not seen
 
   // What judge() makes of these.
@@ -111,6 +114,8 @@ struct ScalingRow {
   double step_seconds() const { return static_cast<double>(batch) / rate.value; }
   /// -1: nobody, of one replica or where it is not seen.
   int often_last() const;
+  /// CoreLooks::share() of the replica with the most of it; below 0: not known.
+  double shared_core() const;
 };
 
 /// Sets a row's figures from its rounds, and whether it counts. Of fewer rounds than

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "base/core_pace.h"
 #include "base/median.h"
 #include "base/stop_request.h"
 #include "base/stopwatch.h"
@@ -27,7 +28,11 @@ void measure_rows(std::vector<ScalingRow>& rows, const std::vector<std::size_t>&
       ScalingRow& row = rows[i];
       row.rounds.push_back(round_of(ranks));
       row.seen.resize(ranks.size());
-      for (std::size_t rank = 0; rank < ranks.size(); ++rank) row.seen[rank] += ranks[rank].seen;
+      row.cores.resize(ranks.size());
+      for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+        row.seen[rank] += ranks[rank].seen;
+        row.cores[rank] += ranks[rank].core;
+      }
       for (const RankSeconds& step : ranks.front().steps) steps[i].push_back(step.step);
     }
   }
@@ -80,6 +85,7 @@ std::vector<std::size_t> due_again(const std::vector<ScalingRow>& rows,
 /// Steps of this rank; fewer where somebody asked to stop. `sees_parts`: each by itself.
 RankRound rounds_half(train::TrainLoop& loop, std::int64_t count, bool sees_parts) {
   RankRound round;
+  if (sees_parts) round.core.take(core_pace());
   const InterferenceWatch watch;
   const Stopwatch all;
   for (std::int64_t i = 0; i < count; ++i) {
@@ -95,6 +101,7 @@ RankRound rounds_half(train::TrainLoop& loop, std::int64_t count, bool sees_part
   loop.settle();
   round.seconds = all.seconds();
   round.seen = watch.seen();
+  if (sees_parts) round.core.take(core_pace());
   return round;
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "base/instruction_set.h"
 
@@ -41,6 +42,13 @@ TEST(CorePace, SaysNothingWhereSumsAreNotKnown) {
   EXPECT_FALSE(pace.knows_sums());
   EXPECT_FALSE(pace.is_shared());
   EXPECT_EQ(pace.sums_in_a_product(), 0);
+}
+
+TEST(CoreLooks, OfSeveralGiveTheMeanOfThoseThatAreKnown) {
+  EXPECT_DOUBLE_EQ(mean_share(std::vector{-1.0, 0.25, 0.75}), 0.5);
+  EXPECT_DOUBLE_EQ(mean_share(std::vector{0.0}), 0);
+  EXPECT_LT(mean_share(std::vector{-1.0}), 0);
+  EXPECT_LT(mean_share({}), 0);
 }
 
 TEST(CoreLooks, CountThoseThatFindTheCoreShared) {

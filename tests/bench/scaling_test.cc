@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/core_pace.h"
 #include "bench/training/scaling_forecast.h"
 #include "bench/training/scaling_turns.h"
 #include "data/synthetic.h"
@@ -261,7 +262,10 @@ class FakeRounds {
     const double step = stalls ? 10 : 1;
     RankRound round{.seconds = step * static_cast<double>(steps), .samples = 8 * steps};
     round.steps.assign(static_cast<std::size_t>(steps), {.step = step, .compute = step});
-    return std::vector<RankRound>(row + 1, round);
+    round.core = {.looks = 2, .shared = 0};
+    std::vector<RankRound> ranks(row + 1, round);
+    ranks.back().core.shared = static_cast<std::int64_t>(row + steps % 2);
+    return ranks;
   }
   struct Call {
     std::size_t row;
@@ -295,6 +299,12 @@ TEST(MeasureScaling, TakesTurns) {
   EXPECT_EQ(rows[1].rounds.size(), 6U);
   EXPECT_TRUE(rows[1].counts());
   EXPECT_DOUBLE_EQ(rows[1].rate.value, 8);
+  ASSERT_EQ(rows[1].cores.size(), 2U);
+  EXPECT_EQ(rows[1].cores[1].looks, 12);
+  EXPECT_EQ(rows[1].cores[1].shared, 7) << "one of the rounds has three steps";
+  EXPECT_DOUBLE_EQ(rows[0].shared_core(), 1.0 / 12);
+  EXPECT_DOUBLE_EQ(rows[1].shared_core(), 7.0 / 12) << "of the replica with the most";
+  EXPECT_LT(two_rows().front().shared_core(), 0) << "nobody looked";
 }
 
 TEST(MeasureScaling, MeasuresAgainWhatWasDisturbed) {
@@ -326,6 +336,7 @@ TEST(MeasureRound, HasEachRanksSteps) {
   ASSERT_EQ(ranks.size(), 2U);
   for (const RankRound& rank : ranks) {
     EXPECT_EQ(rank.samples, 40);
+    EXPECT_EQ(rank.core.looks, core_pace().knows_sums() ? 2 : 0);
     ASSERT_EQ(rank.steps.size(), 5U);
     double steps = 0;
     for (const RankSeconds& step : rank.steps) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/core_pace.h"
 #include "base/files/json_text.h"
 #include "base/processors.h"
 #include "tests/cli/browser.h"
@@ -39,14 +40,22 @@ class Scaling : public ::testing::Test {
   TemporaryDirectory folder_;
 };
 
-/// Of a row: its parts add up to a step, its shares of the steps to 1.
-void check_row(const json& row) {
+/// Of a row: its parts add up to a step, its shares of the steps to 1, and the words say where its
+/// cores were shared.
+void check_row(const json& row, const std::string& said) {
+  const bool two = row.at("replicas") == 2;
+  ASSERT_EQ(row.contains("shared_core"), core_pace().knows_sums());
+  const double shared = row.value("shared_core", -1.0);
+  EXPECT_LE(shared, 1);
+  const std::string words =
+      two ? "2 replicas: their cores were shared for " : "1 replica: its core was shared for ";
+  EXPECT_EQ(said.find(words) != said.npos, !shared_core_words(shared, "", "", "").empty());
   EXPECT_EQ(row.at("counts"), row.at("why_not").get<std::string>().empty());
   double parts = 0, last = 0;
   for (const json& part : row.at("phase_seconds")) parts += part.get<double>();
   EXPECT_GT(parts, 0);
   for (const json& share : row.at("came_last")) last += share.get<double>();
-  if (row.at("replicas") == 2) {
+  if (two) {
     EXPECT_NEAR(last, 1, 1e-9);
     EXPECT_EQ(row.at("came_last").size(), 2U);
   }
@@ -66,8 +75,9 @@ TEST_F(Scaling, OfThreads) {
     EXPECT_EQ(row.at("rounds").size(), 6U);
     EXPECT_GT(row.at("/samples_per_second/value"_json_pointer), 0);
     EXPECT_GT(row.at("/samples_per_second/low"_json_pointer), 0);
-    check_row(row);
+    check_row(row, outcome.out);
   }
+  EXPECT_EQ(all.contains("shared_core"), core_pace().knows_sums());
   EXPECT_TRUE(has(outcome.out, {"2 numbers of replicas, in 6 rounds: about ", "(--budget)",
                                 "a batch of 16 shared by all replicas", "replicas    batch",
                                 "would another device pay here? "}));
@@ -83,7 +93,7 @@ TEST_F(Scaling, OfProcessesWithABatchForEach) {
   EXPECT_EQ(all.at("batch_size"), 16);
   EXPECT_EQ(all.at("/scaling/rows/0/batch_size"_json_pointer), 16);
   EXPECT_EQ(all.at("/scaling/rows/1/batch_size"_json_pointer), 32);
-  check_row(all.at("/scaling/rows/1"_json_pointer));
+  check_row(all.at("/scaling/rows/1"_json_pointer), outcome.out);
   EXPECT_TRUE(has(outcome.out, {"16 samples a replica, as processes x 1 thread"}));
 }
 
