@@ -103,7 +103,7 @@ RINGLET_HOST_DEVICE constexpr float clip_factor(float norm, float most) {
 
 /// x, or 0 where x is subnormal. A mean whose gradients have become 0 shrinks by a factor a step,
 /// and stays among the subnormal numbers for ever, since the least of them times 0.9 is rounded to
-/// itself. Processors of Intel take 150 cycles for each operation on such a number.
+/// itself. Processors of Intel take many times as long for an operation on such a number.
 RINGLET_HOST_DEVICE inline float without_subnormal(float x) {
   return std::abs(x) < std::numeric_limits<float>::min() ? 0.0F : x;
 }

@@ -193,7 +193,7 @@ void write_scaling(const BenchFlags& flags, const ScalingResult& result,
   json["scaling"] = scaling_json(result);
   std::vector<double> shares;
   for (const bench::ScalingRow& row : result.rows) shares.push_back(row.shared_core());
-  if (mean_share(shares) >= 0) json["shared_core"] = mean_share(shares);
+  if (const double mean = mean_share(shares); mean >= 0) json["shared_core"] = mean;
   if (!flags.json.empty()) write_file_atomically(flags.json, json.dump(2) + "\n");
   if (flags.report.empty()) return;
   const std::string page = report::scaling_page({.rule = result.rule,
