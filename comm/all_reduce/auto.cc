@@ -77,16 +77,25 @@ StrategyTable modeled_table(
     const std::vector<Strategy>& candidates, int ranks,
     const std::function<double(const Strategy& candidate, double bytes)>& seconds) {
   constexpr int kLargest = 30;  // 1 GiB
-  StrategyTable table;
-  for (int power = 0; power <= kLargest && !candidates.empty(); ++power) {
-    const std::int64_t bytes = power == 0 ? 0 : std::int64_t{1} << power;
+  const auto fastest_for = [&](std::int64_t bytes) -> std::string_view {
     const auto size = static_cast<double>(bytes);
     const auto fastest =
         std::min_element(candidates.begin(), candidates.end(),
                          [&](auto& a, auto& b) { return seconds(a, size) < seconds(b, size); });
-    if (table.empty() || table.back().strategy != fastest->name) {
-      table.push_back({ranks, bytes, fastest->name});
+    return fastest->name;
+  };
+  StrategyTable table;
+  for (int power = 0; power <= kLargest && !candidates.empty(); ++power) {
+    std::int64_t least = power == 0 ? 0 : std::int64_t{1} << power;
+    const std::string_view fastest = fastest_for(least);
+    if (!table.empty() && table.back().strategy == fastest) continue;
+    if (!table.empty()) {  // from where on, up to an element
+      for (std::int64_t below = least / 2; least - below > size_of(DType::f32);) {
+        const std::int64_t middle = below + (least - below) / 2;
+        (fastest_for(middle) == fastest ? least : below) = middle;
+      }
     }
+    table.push_back({ranks, least, std::string(fastest)});
   }
   return table;
 }

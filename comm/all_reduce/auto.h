@@ -57,8 +57,9 @@ class AutoAllReduce final : public AllReduce {
 /// Those that send nothing come first, for it takes the first of equals.
 std::vector<Strategy> strategies_over(Transport& transport, const Strategies& strategies);
 
-/// For each power of two of bytes up to 1 GiB, the candidate of which seconds(candidate, bytes) are
-/// the fewest; of several, the first.
+/// For each number of bytes the candidate of which seconds(candidate, bytes) are the fewest; of
+/// several, the first. Beyond 1 GiB that of 1 GiB. One that is the fastest only between two powers
+/// of two may be missed.
 StrategyTable modeled_table(
     const std::vector<Strategy>& candidates, int ranks,
     const std::function<double(const Strategy& candidate, double bytes)>& seconds);
