@@ -14,16 +14,22 @@ double distance(int ranks, int other) {
   return std::abs(std::log(static_cast<double>(ranks) / static_cast<double>(other)));
 }
 
+/// The table's number of ranks that is nearest to this one; the first of two that are as near. 0:
+/// the table is empty.
+int nearest(const StrategyTable& table, int ranks) {
+  const auto found = std::ranges::min_element(
+      table, {}, [ranks](const StrategyRange& range) { return distance(range.ranks, ranks); });
+  return found == table.end() ? 0 : found->ranks;
+}
+
 }  // namespace
 
 StrategyTable ranges_for(const StrategyTable& table, int ranks) {
+  const int known = nearest(table, ranks);
   StrategyTable own;
   for (const StrategyRange& range : table) {
-    if (!own.empty() && distance(own.front().ranks, ranks) < distance(range.ranks, ranks)) continue;
-    if (!own.empty() && own.front().ranks != range.ranks) own.clear();
-    own.push_back(range);
+    if (range.ranks == known) own.push_back({ranks, range.from_bytes, range.strategy});
   }
-  for (StrategyRange& range : own) range.ranks = ranks;
   return own;
 }
 
@@ -60,14 +66,13 @@ StrategyTable parse_table(std::string_view text, int ranks) {
 }
 
 std::string_view look_up(const StrategyTable& table, int ranks, std::int64_t bytes) {
-  const StrategyRange* best = nullptr;
+  const int known = nearest(table, ranks);
+  std::string_view strategy;
   for (const StrategyRange& range : table) {
-    const bool nearer =
-        best == nullptr || distance(range.ranks, ranks) < distance(best->ranks, ranks);
-    const bool of_the_same = best != nullptr && range.ranks == best->ranks;
-    if (nearer || (of_the_same && range.from_bytes <= bytes)) best = &range;
+    const bool counts = strategy.empty() || range.from_bytes <= bytes;
+    if (range.ranks == known && counts) strategy = range.strategy;
   }
-  return best == nullptr ? std::string_view() : best->strategy;
+  return strategy;
 }
 
 }  // namespace ringlet::comm

@@ -164,6 +164,10 @@ TEST(StrategyTable, GivesTheRangesOfTheNearestNumberOfRanks) {
   EXPECT_EQ(format_table(ranges_for(table, 7)), "0 c");
   EXPECT_EQ(ranges_for(table, 7).front().ranks, 7);
   EXPECT_TRUE(ranges_for({}, 2).empty());
+  const StrategyTable as_far{{2, 0, "a"}, {8, 0, "b"}, {2, 9, "c"}, {8, 9, "d"}};
+  EXPECT_EQ(format_table(ranges_for(as_far, 4)), "0 a;9 c");
+  EXPECT_EQ(look_up(as_far, 4, 8), "a");
+  EXPECT_EQ(look_up(as_far, 4, 9), "c");
 }
 
 }  // namespace
