@@ -205,7 +205,7 @@ std::shared_ptr<void> JoinedGroup::share(const std::string& key, std::int64_t by
   const int first = here.front();
   const std::string ready =
       machines() == 1 ? key : fmt::format("{} of machine {}", key, site().machine);
-  if (!mesh_) mesh_ = std::make_unique<MemoryMesh>(*rendezvous_, here, timeout_seconds);
+  if (!mesh_) mesh_ = std::make_unique<MemoryMesh>(*rendezvous_, here, replicas(), timeout_seconds);
   if (process() == first) {
     const auto made = std::make_shared<SealedMemory>(make_shared_memory(bytes));
     for (const int other : here) {

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstddef>
@@ -81,7 +83,26 @@ std::string new_name() {
 std::string name_key(int process) { return fmt::format("memory of process {}", process); }
 std::string ready_key(int process) { return fmt::format("connections of process {}", process); }
 
+/// The kernel lets no more descriptors of a user be on their way, of all processes together, than
+/// the sender may have open (unix(7), ETOOMANYREFS). Each rank hands its memory to all processes
+/// before anybody takes it. So this process's limit is raised to that, as far as it may be.
+void allow_descriptors(std::size_t processes, int replicas) {
+  constexpr rlim_t kMemories = 8;  // of a rank, at once
+  constexpr rlim_t kOthers = 1024;
+  const rlim_t wanted = kOthers + processes * processes * static_cast<rlim_t>(replicas) * kMemories;
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= wanted) return;
+  files.rlim_cur = std::min(wanted, files.rlim_max);
+  (void)::setrlimit(RLIMIT_NOFILE, &files);  // without it, fail_to_hand_over() says what to do
+}
+
 [[noreturn]] void fail_to_hand_over(int process) {
+  if (errno == ETOOMANYREFS) {
+    throw CommError(fmt::format(
+        "memory cannot be handed to process {}: as many files are on their way between your "
+        "processes as one may have open; allow more (ulimit -n), or use --transport gloo",
+        process));
+  }
   const std::string why = std::generic_category().message(errno);
   throw CommError(
       fmt::format("memory cannot be handed to process {}: {}; use --transport gloo, or --replicas "
@@ -93,11 +114,13 @@ std::string ready_key(int process) { return fmt::format("connections of process 
 
 /// Each connects to those before it, says who it is, and announces it. Then all that it accepts is
 /// there already.
-MemoryMesh::MemoryMesh(Rendezvous& rendezvous, const std::vector<int>& here, double timeout_seconds)
+MemoryMesh::MemoryMesh(Rendezvous& rendezvous, const std::vector<int>& here, int replicas,
+                       double timeout_seconds)
     : own_(rendezvous.position().process),
       links_(static_cast<std::size_t>(rendezvous.position().processes)) {
   std::tie(links_[static_cast<std::size_t>(own_)], to_itself_) = MessageSocket::make_pair();
   if (here.size() == 1) return;
+  allow_descriptors(here.size(), replicas);
   const std::string name = new_name();
   const MessageSocket listener = MessageSocket::listen(name);
   rendezvous.set(name_key(own_), name);

@@ -38,9 +38,11 @@ struct HandedMemory {
 
 class MemoryMesh {
  public:
-  /// Collective over the processes of this machine, which are `here`, once in a run. Throws
-  /// CommError, Aborted.
-  MemoryMesh(Rendezvous& rendezvous, const std::vector<int>& here, double timeout_seconds);
+  /// Collective over the processes of this machine, which are `here` and have so many `replicas`
+  /// each, once in a run. Raises this process's limit of open files where they hand over more at
+  /// once. Throws CommError, Aborted.
+  MemoryMesh(Rendezvous& rendezvous, const std::vector<int>& here, int replicas,
+             double timeout_seconds);
 
   int processes() const { return static_cast<int>(links_.size()); }  ///< of the run
   /// To one that has gone, or is on another machine, nothing is handed; the rendezvous tells of a

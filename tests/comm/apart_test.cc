@@ -1,8 +1,10 @@
-// Processes that are kept apart share memory all the same: such as must not look at each other, and
-// such as do not see each other in /proc. Here they are real ones.
+// Processes that are kept apart share memory all the same: such as must not look at each other,
+// such as do not see each other in /proc, and such as may have few files open. Here they are real
+// ones.
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -37,14 +39,15 @@ constexpr const char* kForbidden = "not permitted here";
   ::_exit(written == static_cast<ssize_t>(said.size()) ? 0 : 1);
 }
 
-/// What each of two processes says: "" if all went well.
-std::vector<std::string> two_processes(const std::function<std::string(int process)>& body) {
+/// What each of `count` processes says: "" if all went well.
+std::vector<std::string> in_processes(int count,
+                                      const std::function<std::string(int process)>& body) {
   std::vector<std::string> said;
   std::array<int, 2> pipes{};
   std::vector<pid_t> children;
   std::vector<int> ends;
-  for (int process = 0; process < 2; ++process) {
-    if (::pipe(pipes.data()) != 0) return {"pipe", "pipe"};
+  for (int process = 0; process < count; ++process) {
+    if (::pipe(pipes.data()) != 0) return {"pipe"};
     children.push_back(::fork());
     if (children.back() == 0) speak(pipes[1], [&] { return body(process); });
     ::close(pipes[1]);
@@ -62,9 +65,9 @@ std::vector<std::string> two_processes(const std::function<std::string(int proce
   return said;
 }
 
-/// Sums in memory that the two reach in place, and through windows. "" where the sums are right.
-std::string sum_in_place(int process, const std::string& run) {
-  ProcessGroup group({process, 2, run, "test"}, {.timeout_seconds = 20});
+/// Sums in memory that all reach in place, and through windows. "" where the sums are right.
+std::string sum_in_place(int process, int processes, const std::string& run) {
+  ProcessGroup group({process, processes, run, "test"}, {.timeout_seconds = 20});
   const auto device = in_place_device();
   Communicator communicator(group.transport(process),
                             {.strategy = "two-shot", .timeout_seconds = 20});
@@ -73,10 +76,16 @@ std::string sum_in_place(int process, const std::string& run) {
     const std::int64_t count = data->view().count();
     std::fill_n(data->f32(), count, static_cast<float>(process + 1));
     communicator.all_reduce(device->communication(), *data, "bucket 0");
-    if (std::count(data->f32(), data->f32() + count, 3.0F) != count) return "a sum is wrong";
+    const auto sum = static_cast<float>(processes * (processes + 1) / 2);
+    if (std::count(data->f32(), data->f32() + count, sum) != count) return "a sum is wrong";
   }
   group.leave();
   return "";
+}
+
+bool become_ordinary() {
+  constexpr uid_t kOrdinary = 65534;
+  return ::getuid() != 0 || ::setuid(kOrdinary) == 0;
 }
 
 class Apart : public testing::Test {
@@ -90,11 +99,10 @@ class Apart : public testing::Test {
 
 TEST_F(Apart, ProcessesThatNobodyMayLookInto) {
   const std::string run = new_run();
-  const auto said = two_processes([&run](int process) -> std::string {
-    constexpr uid_t kOrdinary = 65534;  // root may look into everything
-    if (::getuid() == 0 && ::setuid(kOrdinary) != 0) return "setuid";
+  const auto said = in_processes(2, [&run](int process) -> std::string {
+    if (!become_ordinary()) return "setuid";  // root may look into everything
     if (::prctl(PR_SET_DUMPABLE, 0) != 0) return "prctl";
-    return sum_in_place(process, run);
+    return sum_in_place(process, 2, run);
   });
   EXPECT_EQ(said, (std::vector<std::string>{"", ""}));
 }
@@ -110,13 +118,13 @@ bool enter_pid_namespace() {
 
 TEST_F(Apart, ProcessesOfDifferentPidNamespaces) {
   const std::string run = new_run();
-  const auto said = two_processes([&run](int process) -> std::string {
+  const auto said = in_processes(2, [&run](int process) -> std::string {
     if (!enter_pid_namespace()) return kForbidden;
     std::array<int, 2> ends{};
     if (::pipe(ends.data()) != 0) return "pipe";
     if (::fork() == 0) {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-      speak(ends[1], [&] { return ::getpid() == 1 ? sum_in_place(process, run) : "not alone"; });
+      speak(ends[1], [&] { return ::getpid() == 1 ? sum_in_place(process, 2, run) : "not alone"; });
     }
     ::close(ends[1]);
     std::string text;
@@ -128,6 +136,34 @@ TEST_F(Apart, ProcessesOfDifferentPidNamespaces) {
   });
   if (said[0] == kForbidden) GTEST_SKIP() << "namespaces are not permitted here";
   EXPECT_EQ(said, (std::vector<std::string>{"", ""}));
+}
+
+/// What twelve processes say that may have so few files open, of which they may not have more than
+/// `most` either. 132 descriptors are on their way at once; root may have any number there.
+std::vector<std::string> with_few_files(rlim_t most) {
+  const std::string run = new_run();
+  return in_processes(12, [&](int process) -> std::string {
+    if (!become_ordinary()) return "setuid";
+    const rlimit few{64, most};
+    if (::setrlimit(RLIMIT_NOFILE, &few) != 0) return kForbidden;
+    return sum_in_place(process, 12, run);
+  });
+}
+
+TEST_F(Apart, ProcessesOfFewOpenFiles) {
+  const auto said = with_few_files(1024);
+  if (said[0] == kForbidden) GTEST_SKIP() << "so many files may not be open";
+  EXPECT_EQ(said, std::vector<std::string>(12, ""));
+}
+
+TEST_F(Apart, SaysThatMoreFilesHaveToBeAllowed) {
+  const auto said = with_few_files(64);
+  const auto tells = [](const std::string& text) {
+    return text.find(
+               "as many files are on their way between your processes as one may have open; "
+               "allow more (ulimit -n), or use --transport gloo") != std::string::npos;
+  };
+  EXPECT_TRUE(std::ranges::any_of(said, tells)) << testing::PrintToString(said);
 }
 
 }  // namespace

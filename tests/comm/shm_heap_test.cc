@@ -111,7 +111,7 @@ class ShmReachTest : public testing::Test {
   }
 
   Rendezvous rendezvous_{{0, 1, new_run(), "test"}, {}};
-  MemoryMesh mesh_{rendezvous_, {0}, 20};
+  MemoryMesh mesh_{rendezvous_, {0}, 1, 20};
   ShmHeap heap_;
   ShmShown shown_{heap_, mesh_, 1, 2};
   ShmReach reach_{mesh_, 2};
