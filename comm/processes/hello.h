@@ -13,7 +13,7 @@ namespace ringlet::comm {
 
 /// Counts up whenever what is said over TCP changes. Programs that differ in it say so, and no
 /// more.
-inline constexpr const char* kProtocol = "2";
+inline constexpr const char* kProtocol = "3";
 
 struct Hello {
   int process = -1;

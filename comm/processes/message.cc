@@ -44,7 +44,7 @@ std::optional<Message> parse_message(std::string_view bytes) {
   // Read as a number: an unknown one must not become a Kind.
   std::uint8_t kind = 0;
   std::memcpy(&kind, bytes.data(), sizeof kind);
-  if (kind > static_cast<std::uint8_t>(Message::Kind::proof)) return {};
+  if (kind > static_cast<std::uint8_t>(Message::Kind::status)) return {};
   MessageHeader header{};
   std::memcpy(&header, bytes.data(), sizeof header);
   bytes.remove_prefix(sizeof header);

@@ -36,6 +36,7 @@ struct Message {
     clock,
     challenge,
     proof,
+    status,  ///< the last of them (parse_message())
   };
   Kind kind = Kind::hello;
   std::int32_t number = 0;

@@ -27,7 +27,8 @@ constexpr double kVerdictSeconds = 2;       // that the server may take to decid
 constexpr double kLastWordsSeconds = 0.6;   // after which all have noticed that process 0 is gone
 constexpr double kFirstWordsSeconds = 0.5;  // that process 0 may take to say why it cannot begin
 constexpr double kFailureSeconds = 2;       // that a process may take to tell of its own failure
-constexpr double kServerSlack = 1;          // seconds more, so that the server explains a time-out
+constexpr char kOnePiece = '+', kLastPiece = '.';  // before a piece of a status
+constexpr double kServerSlack = 1;  // seconds more, so that the server explains a time-out
 
 /// A socket's name is short, a run's name need not be: a hash stands for it.
 std::string socket_name(const std::string& run) {
@@ -235,7 +236,7 @@ void Rendezvous::handle(const Message& message) {
       note_abort({message.number, message.value}, message.key == std::to_string(position_.process));
       return;
     case Message::Kind::ask_status:
-      set(fmt::format("{}/{}", message.key, position_.process), options_.status());
+      tell_status(message);
       return;
     case Message::Kind::welcome:
       if (is_our_hub(message)) break;
@@ -253,6 +254,12 @@ void Rendezvous::handle(const Message& message) {
       values_.emplace(message.key, fmt::format("{} {}", message.value, come));
     }
     if (message.kind == Message::Kind::set) values_.emplace(message.key, message.value);
+    if (const auto open = answers_.find(message.key);
+        message.kind == Message::Kind::status && open != answers_.end() && !message.value.empty()) {
+      Answer& answer = open->second.at(static_cast<std::size_t>(message.number));
+      answer.text += message.value.substr(1);
+      answer.whole = message.value.front() == kLastPiece;
+    }
     if (message.kind == Message::Kind::goodbye) at_the_end_.insert(message.number);
     if (message.kind == Message::Kind::welcome) {
       sites_ = sites_of(message.value);
@@ -262,6 +269,21 @@ void Rendezvous::handle(const Message& message) {
   }
   changed_.notify_all();
   if (message.kind == Message::Kind::set) options_.on_value(message.key, message.value);
+}
+
+/// To who asked, in as many messages as it takes.
+void Rendezvous::tell_status(const Message& question) {
+  const std::string status = options_.status();
+  const std::size_t longest = Message::kLongest - question.key.size() - 1;
+  std::size_t at = 0;
+  do {
+    const std::string piece = status.substr(at, longest);
+    at += piece.size();
+    hub_.send({.kind = Message::Kind::status,
+               .number = question.number,
+               .key = question.key,
+               .value = (at < status.size() ? kOnePiece : kLastPiece) + piece});
+  } while (at < status.size());
 }
 
 /// Whether who bids welcome knows the token too.
@@ -314,18 +336,18 @@ std::vector<std::string> Rendezvous::ask_status(double timeout_seconds) {
   {
     const std::lock_guard lock(mutex_);
     question = fmt::format("status {} of process {}", ++questions_, position_.process);
+    answers_[question].resize(static_cast<std::size_t>(position_.processes));
   }
   hub_.send({.kind = Message::Kind::ask_status, .key = question});
-  const Clock::time_point deadline = Clock::now() + nanoseconds_of(timeout_seconds);
-  std::vector<std::string> answers;
+  std::vector<std::string> texts;
   std::unique_lock lock(mutex_);
-  for (int process = 0; process < position_.processes; ++process) {
-    const std::string key = fmt::format("{}/{}", question, process);
-    const double left = std::chrono::duration<double>(deadline - Clock::now()).count();
-    wait(lock, std::max(left, 0.0), [&] { return cause_ || values_.count(key) > 0; });
-    answers.push_back(values_[key]);
+  wait(lock, timeout_seconds,
+       [&] { return cause_ || std::ranges::all_of(answers_[question], &Answer::whole); });
+  for (Answer& answer : answers_[question]) {
+    texts.push_back(answer.whole ? std::move(answer.text) : "");
   }
-  return answers;
+  answers_.erase(question);
+  return texts;
 }
 
 ClockReading Rendezvous::read_clock(double timeout_seconds) {
@@ -342,6 +364,10 @@ ClockReading Rendezvous::read_clock(double timeout_seconds) {
     const std::int64_t sent = now_ns();
     hub_.send({.kind = Message::Kind::clock, .key = key});
     std::istringstream answer(get(key, timeout_seconds));
+    {
+      const std::lock_guard lock(mutex_);
+      values_.erase(key);
+    }
     std::int64_t hub = 0, come = 0;
     answer >> hub >> come;
     const std::int64_t half = (come - sent + 1) / 2;  // the hub looked at its clock in between

@@ -10,7 +10,9 @@
 //                                                               (admission.h)
 //               or that it has failed, and why           ->   everybody stops (tell_failure())
 //   set         key, value                                 ->   everybody has it
-//   ask_status                                             ->   everybody sets its ranks' status
+//   ask_status  key                                        ->   everybody is asked
+//   status      who asked, key, a piece of its ranks'      ->   who asked has it
+//               status
 //   clock       key                                        ->   the same with the hub's time, to
 //                                                               who asked
 //   abort       rank, message                              ->   everybody stops; the first counts
@@ -122,6 +124,12 @@ class Rendezvous {
   void leave();
 
  private:
+  /// To ask_status(), in pieces.
+  struct Answer {
+    std::string text;
+    bool whole = false;
+  };
+
   MessageSocket serve();
   MessageSocket listen();
   void look_at_own_address() const;
@@ -135,6 +143,7 @@ class Rendezvous {
   void listen_to_hub() noexcept;
   void answer(const Message& message);
   void handle(const Message& message);
+  void tell_status(const Message& question);
   void note_end_of_hub();
   void note_abort(const RootCause& cause, bool tells_user);
   bool claim_last_words() noexcept;
@@ -156,8 +165,9 @@ class Rendezvous {
   std::condition_variable changed_;
   MessageSocket last_words_;  // held by the process that speaks where process 0 does not
   std::map<std::string, std::string> values_;
-  std::set<int> at_the_end_;           // processes that have said goodbye
-  std::optional<RootCause> reported_;  // by this process, to the hub
+  std::map<std::string, std::vector<Answer>> answers_;  // of each process, to an open question
+  std::set<int> at_the_end_;                            // processes that have said goodbye
+  std::optional<RootCause> reported_;                   // by this process, to the hub
   std::optional<RootCause> cause_;
   bool tells_user_ = false;
   bool welcome_ = false;

@@ -150,8 +150,13 @@ void RendezvousServer::hear(Guest& guest, const Message& message) {
       tell_everybody({.kind = Message::Kind::goodbye, .number = guest.process()});
       break;
     case Message::Kind::set:
-    case Message::Kind::ask_status:
       tell_everybody(message);
+      break;
+    case Message::Kind::ask_status:
+      tell_everybody({.kind = message.kind, .number = guest.process(), .key = message.key});
+      break;
+    case Message::Kind::status:
+      pass_on(message, guest.process());
       break;
     case Message::Kind::clock:
       guest.outbox.push(
@@ -366,6 +371,15 @@ void RendezvousServer::tell_everybody(const Message& message) {
   for (Guest& guest : guests_) {
     if (guest.process() >= 0) guest.outbox.push(message);
   }
+}
+
+/// To the process that the message's number says. There the number says who sent it.
+void RendezvousServer::pass_on(Message message, int sender) {
+  const auto whom = std::ranges::find_if(
+      guests_, [&message](const Guest& guest) { return guest.process() == message.number; });
+  if (whom == guests_.end()) return;  // it has gone
+  message.number = sender;
+  whom->outbox.push(std::move(message));
 }
 
 void RendezvousServer::abort_all(const RootCause& cause, int speaker) {

@@ -111,6 +111,7 @@ class RendezvousServer {
   void send_and_part();
   void part(Guest& guest);
   void tell_everybody(const Message& message);
+  void pass_on(Message message, int sender);
   void abort_all(const RootCause& cause, int speaker);
   void tell_verdict(Guest& guest);
   std::vector<int> missing() const;

@@ -43,7 +43,7 @@ TEST(Message, IsNothingWhereItsHeaderOrKeyIsCut) {
     EXPECT_FALSE(parse_message(whole.substr(0, size))) << size;
   }
   std::string of_no_kind = whole;
-  of_no_kind[0] = static_cast<char>(Message::Kind::proof) + 1;
+  of_no_kind[0] = static_cast<char>(Message::Kind::status) + 1;
   EXPECT_FALSE(parse_message(of_no_kind));
   std::string with_endless_key = whole;
   with_endless_key[8] = with_endless_key[11] = '\x7f';

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -147,6 +148,40 @@ TEST(Rendezvous, AsksEveryProcess) {
   const auto all = joined(3, options);
   EXPECT_EQ(all[1]->ask_status(5), std::vector<std::string>(3, "answer 0"));
   EXPECT_EQ(asked, 3);
+}
+
+TEST(Rendezvous, AnswersMayBeLongerThanAMessage) {
+  RendezvousOptions options = quick_options();
+  const std::string status(3 * Message::kLongest + 7, 's');
+  options.status = [&status] { return status; };
+  const auto all = joined(3, options);
+  EXPECT_EQ(all[2]->ask_status(5), std::vector<std::string>(3, status));
+  EXPECT_EQ(all[0]->ask_status(5), std::vector<std::string>(3, status));
+  EXPECT_TRUE(end_together(all)) << "no answer ends the run";
+}
+
+/// Bytes of this process that are in memory.
+std::int64_t resident_bytes() {
+  std::int64_t all = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> all >> resident;
+  return resident * ::getpagesize();
+}
+
+TEST(Rendezvous, KeepsNoAnswer) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers keep what is freed";
+#endif
+  RendezvousOptions options = quick_options();
+  options.status = [] { return std::string(Message::kLongest, 's'); };
+  const auto all = joined(4, options);
+  const auto ask = [&all](int times) {
+    for (int i = 0; i < times; ++i) EXPECT_EQ(all[1]->ask_status(5).size(), 4U);
+  };
+  ask(20);
+  const std::int64_t before = resident_bytes();
+  ask(200);  // 48 MB are asked for; as values, all four would have them
+  EXPECT_LT(resident_bytes() - before, 24 << 20);
+  EXPECT_TRUE(end_together(all));
 }
 
 TEST(Rendezvous, LeavesWhenEverybodyHas) {
