@@ -2,7 +2,9 @@
 // device. Narrow floats are widened, reduced in f32 and rounded once; integers wrap around.
 #pragma once
 
+#include <bit>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 #include "base/error.h"
@@ -51,20 +53,31 @@ struct Sum {
   }
 };
 
-// A NaN on either side gives a NaN, so that a broken number stays visible. (With | and not ||,
-// since a vector loop has no branches.)
+// The least and the greatest have the same bits whichever side a number is on, so that two ranks
+// which each combine their own number with the other's end alike: -0 is less than +0, and a NaN on
+// either side gives one and the same NaN. (With | and not ||, since a vector loop has no branches.)
+
+RINGLET_HOST_DEVICE constexpr float nan_or(float a, float b, float otherwise) {
+  return ((a != a) | (b != b)) ? std::numeric_limits<float>::quiet_NaN() : otherwise;
+}
 
 struct Min {
-  template <class T>
-  RINGLET_HOST_DEVICE constexpr T operator()(T a, T b) const {
-    return ((b < a) | (b != b)) ? b : a;
+  RINGLET_HOST_DEVICE constexpr float operator()(float a, float b) const {
+    const auto either = std::bit_cast<std::uint32_t>(a) | std::bit_cast<std::uint32_t>(b);
+    return nan_or(a, b, a == b ? std::bit_cast<float>(either) : (b < a ? b : a));
+  }
+  RINGLET_HOST_DEVICE constexpr std::int32_t operator()(std::int32_t a, std::int32_t b) const {
+    return b < a ? b : a;
   }
 };
 
 struct Max {
-  template <class T>
-  RINGLET_HOST_DEVICE constexpr T operator()(T a, T b) const {
-    return ((b > a) | (b != b)) ? b : a;
+  RINGLET_HOST_DEVICE constexpr float operator()(float a, float b) const {
+    const auto both = std::bit_cast<std::uint32_t>(a) & std::bit_cast<std::uint32_t>(b);
+    return nan_or(a, b, a == b ? std::bit_cast<float>(both) : (b > a ? b : a));
+  }
+  RINGLET_HOST_DEVICE constexpr std::int32_t operator()(std::int32_t a, std::int32_t b) const {
+    return b > a ? b : a;
   }
 };
 

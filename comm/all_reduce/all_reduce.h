@@ -17,8 +17,9 @@
 //   auto                 one of these, by size
 //
 // At p = 2 all give the same bits for f32, since a + b = b + a. On every rank the result has the
-// same bytes. Narrow floats are added in f32 and rounded: by one-shot and two-shot once, by the
-// others each time that a message arrives.
+// same bytes; only of unlike NaNs that are added, doubling leaves each rank its own. Narrow floats
+// are added in f32 and rounded: by one-shot and two-shot once, by the others each time that a
+// message arrives.
 #pragma once
 
 #include <cstdint>

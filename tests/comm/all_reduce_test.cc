@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <random>
 #include <string>
@@ -25,7 +26,8 @@ struct Outcome {
   std::vector<std::int64_t> formula;
 };
 
-Outcome all_reduce(const std::string& strategy, const std::vector<Values>& inputs) {
+Outcome all_reduce(const std::string& strategy, const std::vector<Values>& inputs,
+                   ReduceOp op = ReduceOp::sum) {
   const int size = static_cast<int>(inputs.size());
   LocalGroup group(size);
   Outcome outcome{inputs, std::vector<std::int64_t>(inputs.size()),
@@ -35,7 +37,7 @@ Outcome all_reduce(const std::string& strategy, const std::vector<Values>& input
     const auto device = in_place_device();
     group.transport(rank).set_timeout(20);
     const auto reduce = make_all_reduce(strategy, group.transport(rank));
-    reduce->run(device->communication(), view_of(outcome.values[r]), ReduceOp::sum);
+    reduce->run(device->communication(), view_of(outcome.values[r]), op);
     outcome.sent[r] = group.transport(rank).bytes_sent();
     outcome.formula[r] = reduce->bytes_sent(static_cast<std::int64_t>(inputs[r].size())).value();
   });
@@ -97,6 +99,19 @@ TEST_P(AllReduceTest, SumsExactlyOnEveryRank) {
 TEST_P(AllReduceTest, LeavesTheSameBitsOnEveryRank) {
   const Outcome outcome = all_reduce(strategy(), random_inputs(size(), 1001));
   for (const Values& values : outcome.values) EXPECT_TRUE(same_bits(values, outcome.values[0]));
+}
+
+/// doubling combines on each rank, the own first.
+TEST_P(AllReduceTest, LeavesTheSameZerosAndNaNsOnEveryRank) {
+  constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+  std::vector<Values> inputs(static_cast<std::size_t>(size()), {0.0F, -0.0F, kNaN, 1, 1});
+  for (std::size_t rank = 1; rank < inputs.size(); rank += 2) {
+    inputs[rank] = {-0.0F, 0.0F, -kNaN, rank == 1 ? kNaN : 1, 1};
+  }
+  for (const ReduceOp op : {ReduceOp::min, ReduceOp::max}) {
+    const Outcome outcome = all_reduce(strategy(), inputs, op);
+    for (const Values& values : outcome.values) EXPECT_TRUE(same_bits(values, outcome.values[0]));
+  }
 }
 
 TEST_P(AllReduceTest, SendsWhatTheFormulaSays) {

@@ -1,5 +1,6 @@
 #include "kernels/reduce.h"
 
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -181,6 +182,33 @@ TEST_P(Reduce, ShowsBrokenNumbers) {
       reduce_into(devices_[0]->compute(), op, x, y);
       EXPECT_TRUE(std::isnan(read(y)[0])) << name_of(op);
     }
+  }
+}
+
+/// As two ranks do: each combines its own with the other's.
+TEST_P(Reduce, LeastAndGreatestHaveTheSameBitsFromEitherSide) {
+  const float other_nan = -std::bit_cast<float>(std::bit_cast<std::uint32_t>(kNaN) | 5U);
+  std::vector<float> one{0.0F, -0.0F, kNaN, 3, kNaN, -0.0F},
+      other{-0.0F, 0.0F, other_nan, kNaN, 3, -0.0F};
+  for (int i = 0; i < 5; ++i) {  // in vectors, and beside them
+    one.insert(one.end(), one.begin(), one.begin() + 6);
+    other.insert(other.end(), other.begin(), other.begin() + 6);
+  }
+  const auto combined = [this](ReduceOp op, const std::vector<float>& own,
+                               const std::vector<float>& others) {
+    const Tensor x = stored(*devices_[0], others), y = stored(*devices_[0], own);
+    reduce_into(devices_[0]->compute(), op, x, y);
+    std::vector<std::uint32_t> bits;
+    for (const float number : read(y)) bits.push_back(std::bit_cast<std::uint32_t>(number));
+    return bits;
+  };
+  for (const ReduceOp op : {ReduceOp::min, ReduceOp::max}) {
+    const auto bits = combined(op, one, other);
+    EXPECT_EQ(bits, combined(op, other, one)) << name_of(op);
+    const std::uint32_t minus_zero = 0x80000000;
+    EXPECT_EQ(bits[0], op == ReduceOp::min ? minus_zero : 0) << name_of(op);
+    EXPECT_EQ(bits[1], bits[0]) << name_of(op);
+    EXPECT_EQ(bits[5], minus_zero) << name_of(op);
   }
 }
 
