@@ -24,11 +24,16 @@ void LocalPeerAccess::open(Stream& stream, const View& mine) {
   for (int rank = 0; rank < group_.replicas(); ++rank) set_range(rank, shown_by(rank).data);
 }
 
-void LocalPeerAccess::meet(Stream& stream) { meet_and_show(stream, {}); }
+/// What this rank has asked its stream to read so far counts as read where `done` says so: another
+/// rank that fails may find this one in the next session already (settle()).
+void LocalPeerAccess::meet(Stream& stream) {
+  note_reads(stream);
+  meet_and_show(stream, {});
+}
 
 void LocalPeerAccess::close(Stream& stream) {
   finish_reading(stream);
-  meet(stream);
+  meet_and_show(stream, {});
   finish_reading(stream);
 }
 
@@ -136,14 +141,17 @@ void LocalPeerAccess::check(const Stream& stream, int peer, std::int64_t bytes, 
   }
 }
 
+void LocalPeerAccess::note_reads(Stream& stream) {
+  if (stream.in_order_with_host()) return;
+  PeerBoard& board = my_board();
+  const std::lock_guard lock(board.done_mutex);
+  board.done.record(stream);
+}
+
 /// From here on this rank does not touch other ranks' memory.
 void LocalPeerAccess::finish_reading(Stream& stream) {
-  PeerBoard& board = my_board();
-  if (!stream.in_order_with_host()) {
-    const std::lock_guard lock(board.done_mutex);
-    board.done.record(stream);
-  }
-  board.progress.store(2 * session_, std::memory_order_release);
+  note_reads(stream);
+  my_board().progress.store(2 * session_, std::memory_order_release);
 }
 
 }  // namespace ringlet::comm

@@ -38,6 +38,7 @@ class LocalPeerAccess final : public PeerRanges {
   void meet_and_show(Stream& stream, const View& mine);
   void meet_others(const Stream& stream, std::int64_t bytes, bool shares);
   void check(const Stream& stream, int peer, std::int64_t bytes, bool shares);
+  void note_reads(Stream& stream);
   void finish_reading(Stream& stream);
 
   LocalGroup& group_;
