@@ -121,9 +121,10 @@ bool keep(const TuneFlags& flags, const bench::AllReduceBenchOptions& options,
   }
   std::erase_if(rows, [](const auto& row) { return row.level != bench::Measurement().level; });
   const comm::StrategyTable table = fastest_of(rows);
-  const std::string busy = bench::not_counting(rows);
+  const std::string busy = bench::not_counting(rows), shared = bench::on_shared_cores(rows);
   if (!busy.empty())
     fmt::print("{} ranks: {}, and none of these is kept\n", rows.front().ranks, busy);
+  if (!shared.empty()) fmt::print("{} ranks: {}\n", rows.front().ranks, shared);
   if (table.empty()) return false;
   print_table(rows.front().ranks, table);
   train::write_tuning(flags.file, options.execution.devices.front().kind, rows.front().transport,
