@@ -97,6 +97,15 @@ std::string on_one_line(std::string_view text, std::size_t longest) {
   return line.substr(0, head).append(kGap).append(line, tail);
 }
 
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t bytes = first_of(text).bytes;
+    if (bytes == 0) return false;
+    text.remove_prefix(bytes);
+  }
+  return true;
+}
+
 std::string printable(std::string_view text) { return escaped(text, "\n\t"); }
 
 }  // namespace ringlet

@@ -25,6 +25,9 @@ inline constexpr std::size_t kLongestLine = 4000;
 /// `text` as one printable line of at most `longest` bytes.
 std::string on_one_line(std::string_view text, std::size_t longest = kLongestLine);
 
+/// Whether `text` is UTF-8 from its beginning to its end, as JSON has to be.
+bool is_utf8(std::string_view text);
+
 /// `text` with its line feeds and tabs, at any length; the rest is escaped.
 std::string printable(std::string_view text);
 

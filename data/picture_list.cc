@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/data_error.h"
+#include "base/one_line.h"
 #include "data/images/image.h"
 
 namespace ringlet::data {
@@ -98,6 +99,10 @@ PictureList list_pictures(const fs::path& folder) {
       const bool stray = !is_hidden(name) && has_image_name(name);
       stray ? walk.stray(name) : walk.pass(name);
       continue;
+    }
+    if (!is_utf8(name)) {  // a model keeps the names of its classes, and others look for them there
+      throw DataError(folder.string() + ": the name of the class " + on_one_line(name) +
+                      " is not UTF-8, as a model's names of classes have to be; rename the folder");
     }
     list.classes.push_back(name);
     walk.visit(name);

@@ -2,13 +2,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "app/cli/checks.h"
 #include "app/cli/error_exit.h"
 #include "app/cli/flags.h"
 #include "app/cli/stage_devices.h"
 #include "app/cli/usage.h"
+#include "base/one_line.h"
 #include "base/processors.h"
 #include "comm/all_reduce/auto.h"
 #include "comm/processes/launch.h"
@@ -129,12 +129,9 @@ train::TrainOptions with_recipe(const RawFlags& flags, const train::Recipe& reci
 
 /// A run notes its recipe as JSON, which is UTF-8; the name of a folder or file need not be.
 void require_utf8(const char* flag, const char* of, const std::string& name) {
-  try {
-    (void)nlohmann::json(name).dump();
-  } catch (const nlohmann::json::exception&) {
-    throw UsageError(fmt::format(
-        "{}: the {} name is not UTF-8, as a run's notes have to be; rename it", flag, of));
-  }
+  if (is_utf8(name)) return;
+  throw UsageError(fmt::format(
+      "{}: the {} name is not UTF-8, as a run's notes have to be; rename it", flag, of));
 }
 
 /// Lets --tf32 say "precision" in what was given.

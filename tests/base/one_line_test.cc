@@ -39,6 +39,15 @@ TEST(OneLine, WritesBytesThatAreNoUtf8) {
   EXPECT_EQ(on_one_line("\xF8\x88\x80\x80\x80"), R"(\xf8\x88\x80\x80\x80)");
 }
 
+TEST(Utf8, IsToldFromOtherBytes) {
+  for (const char* text : {"", "hat", "Köln", "\xe2\x82\xac", "\xf0\x9f\x8e\xa9"}) {
+    EXPECT_TRUE(is_utf8(text)) << text;
+  }
+  for (const char* text : {"\xe9t\xe9", "hat\xe9", "\xc3", "\xc0\x80", "\xed\xa0\x80"}) {
+    EXPECT_FALSE(is_utf8(text)) << on_one_line(text);
+  }
+}
+
 TEST(OneLine, EscapesOnce) {
   const std::string once = on_one_line("a\n\x1b\\\u202E\xFF");
   EXPECT_EQ(on_one_line(once), once);

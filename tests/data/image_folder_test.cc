@@ -157,6 +157,13 @@ TEST_F(ImageFolder, RefusesAClassWithoutAPicture) {
   EXPECT_EQ(splits.test->target_values(), 4);
 }
 
+TEST_F(ImageFolder, RefusesAClassWhoseNameIsNotUtf8) {
+  put("train/\xe9t\xe9/a.png", as_png(gradient_image(1, 8, 8)));
+  put("val/\xe9t\xe9/a.png", as_png(gradient_image(1, 8, 8)));
+  EXPECT_TRUE(
+      says(error(), {"the name of the class \\xe9t\\xe9 is not UTF-8", "rename the folder"}));
+}
+
 TEST_F(ImageFolder, RefusesAFolderThatLacksAPart) {
   put("test/violet/0.png", as_png(gradient_image(9, 9, 3)));
   EXPECT_TRUE(says(error(), {"test: the class violet", "not among the training images"}));

@@ -130,7 +130,10 @@ std::map<std::string, std::int64_t> rows_by_name(const Stored& stored) {
   std::map<std::string, std::int64_t> by_name;
   std::int64_t row = 0;
   for (const std::string& name : names_in(stored.path, stored.metadata, stored.rows)) {
-    by_name.emplace(name, row++);
+    if (by_name.emplace(name, row++).second) continue;
+    throw FileError(fmt::format(
+        "{}: its metadata have two {} that are called '{}'; write it again without them",
+        stored.path.string(), kClasses, on_one_line(name)));
   }
   return by_name;
 }
