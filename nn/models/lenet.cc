@@ -29,7 +29,7 @@ std::unique_ptr<Layer> make_lenet(const ModelInput& input, LeNetStart start) {
   const int height = after_block(after_block(input.height, 3), 5);
   const int width = after_block(after_block(input.width, 3), 5);
   require(height > 0 && width > 0, "lenet", "the images are too small; it takes 14x14 and larger");
-  const int features = 50 * height * width;
+  const std::int64_t features = std::int64_t{50} * height * width;
   const Start conv1 = start_of(start, std::int64_t{input.channels} * 9);
   const Start conv2 = start_of(start, 20 * 25);
   const Start fc1 = start_of(start, features);
