@@ -115,8 +115,9 @@ std::vector<double> column_of(const StagesReport& report, const StageField& fiel
 bool holds_metrics(const std::filesystem::path& file) {
   constexpr std::string_view kBegin = R"({"kind":")";
   std::string begin(kBegin.size(), '\0');
-  std::ifstream(file, std::ios::binary).read(begin.data(), std::ssize(begin));
-  return begin == kBegin;
+  std::ifstream stream(file, std::ios::binary);
+  stream.read(begin.data(), std::ssize(begin));
+  return begin == kBegin || (stream.eof() && stream.gcount() == 0);
 }
 
 MetricsWriter::MetricsWriter(const std::filesystem::path& path, std::int64_t first_step,

@@ -27,7 +27,8 @@
 
 namespace ringlet::train {
 
-/// Whether a file that can be read begins as a MetricsWriter's lines do.
+/// Whether a file that can be read begins as a MetricsWriter's lines do, or is empty: a run was
+/// killed before its first line.
 bool holds_metrics(const std::filesystem::path& file);
 
 class MetricsWriter : public RunListener {
