@@ -329,6 +329,7 @@ std::optional<train::RunFiles> open_files(const FittedFlags& fitted, const CLI::
     }
     const bool begins = resumes_by_itself(flags.options.files) && !setup.resumed;
     print_if_possible([&] { print_folder(out, begins); });
+    // The first of its files: by it --resume auto knows a start that came no further.
     if (!out.empty()) write_config(command, options, fitted.chosen);
     setup.options.files.out = out;
     written.emplace(setup, build_facts());

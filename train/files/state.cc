@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "base/files/atomic_file.h"
+#include "base/files/posix_file.h"
 #include "kernels/host_copy.h"
 #include "nn/row_major.h"
 #include "train/files/centres.h"
@@ -216,6 +217,30 @@ void save_state(AtomicDirectory& folder, const fs::path& out, const nn::Registry
   folder.commit();
   std::error_code error;
   fs::remove_all(before, error);
+}
+
+namespace {
+
+void remove_former(const fs::path& path) {
+  std::error_code error;
+  fs::remove_all(path, error);
+  if (error) throw posix::file_error("remove", path, error.value());
+}
+
+}  // namespace
+
+void remove_end(const fs::path& out) {
+  std::error_code error;
+  if (fs::exists(out / "state.json", error)) return;
+  for (const char* name : {kModelFile, kCentresFile}) remove_former(out / name);
+}
+
+void remove_former_run(const fs::path& out) {
+  remove_end(out);
+  for (const char* name : {kBestModelFile, kBestFolder, kStateBefore, "state"}) {
+    AtomicDirectory::recover(out / name);  // else what a killed run was replacing comes back
+    remove_former(out / name);
+  }
 }
 
 void save_progress(const fs::path& out, const Progress& progress) {

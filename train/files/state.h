@@ -68,6 +68,13 @@ inline constexpr const char* kModelFile = "model.safetensors";           ///< in
 inline constexpr const char* kBestModelFile = "model.best.safetensors";  ///< in OUT
 inline constexpr const char* kOptimizerFile = "optimizer.safetensors";
 
+/// Removes the state, the models and the centres that a former run has left in its folder. Throws
+/// FileError.
+void remove_former_run(const std::filesystem::path& out);
+/// Removes the model and the centres of a run's end, which is none any more; nothing where `out` is
+/// a state itself. Throws FileError.
+void remove_end(const std::filesystem::path& out);
+
 /// A state that was read from a folder.
 struct SavedState : StateJson {
   std::filesystem::path folder;

@@ -200,6 +200,13 @@ void copy_file_atomically(const fs::path& from, const fs::path& to) {
 
 }  // namespace
 
+void StateSaver::begin() const {
+  const fs::path& out = setup_.options.files.out;
+  // Not before all that the run begins with is read: a start that fails leaves the former run.
+  if (!out.empty() && !goes_on_in_out(setup_)) remove_former_run(out);
+  bring_best();
+}
+
 void StateSaver::bring_best() const {
   const fs::path& out = setup_.options.files.out;
   if (!setup_.resumed || out.empty() || goes_on_there(setup_)) return;
@@ -242,6 +249,7 @@ void StateSaver::write(AtomicDirectory& folder, const HostState& state, TrainSte
   const Files& files = setup_.options.files;
   const fs::path& out = files.out;
   const nn::Registry& registry = registry_of(step);
+  if (!ends_with(progress)) remove_end(out);  // of a run that goes on: it is older than the state
   save_state(folder, out, registry, state, setup_.model, setup_.options.recipe, progress,
              setup_.data.train->hash(), std::exchange(former_, FormerState::kept));
   reporter.saved((out / "state").string());

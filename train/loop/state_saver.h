@@ -39,15 +39,16 @@ class StateSaver {
   /// Writes the model of the best test so far to OUT/model.best.safetensors. Collective. Throws as
   /// save() does.
   void save_best_model(TrainStep& step, const Progress& progress);
-  /// Where the run goes on in another folder than before: takes the best models of that one along.
-  /// On rank 0, at the start.
-  void bring_best() const;
+  /// On rank 0, when all that the run begins with is read: removes what a former run has left in
+  /// OUT. Where the run goes on from another folder, it takes the best models of that one along.
+  void begin() const;
 
   /// After an evaluation or a verification: where OUT/state is the state of this step, it says from
   /// now on what was done. Collective.
   void note_tested(const Progress& progress);
 
  private:
+  void bring_best() const;
   bool holds(std::int64_t step) const;
   bool ends_with(const Progress& progress) const;
   const nn::Registry& registry_of(TrainStep& step) const;

@@ -241,7 +241,7 @@ void TrainLoop::load_start() {
                    *read);
     }
     if (read && !whole_) step_.upload_state(*read);
-    saver_.bring_best();
+    saver_.begin();
   });
   if (whole_) read = whole_->hand_out(step_, read ? &*read : nullptr);
   step_.broadcast_state(read ? &*read : nullptr);

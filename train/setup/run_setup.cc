@@ -535,4 +535,12 @@ void require_room(const TrainOptions& options, int ranks, std::int64_t classes,
       static_cast<double>(memory) / kMega));
 }
 
+bool goes_on_in_out(const RunSetup& setup) {
+  if (!setup.resumed) return false;
+  const std::filesystem::path &from = setup.resumed->folder, &out = setup.options.files.out;
+  std::error_code error;
+  return std::filesystem::equivalent(from, out, error) ||
+         std::filesystem::equivalent(from / "..", out, error);
+}
+
 }  // namespace ringlet::train

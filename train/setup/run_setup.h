@@ -68,6 +68,10 @@ struct RunSetup {
 RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, int ranks,
                         std::optional<SavedState> resumed = {}, comm::Group* group = nullptr);
 
+/// Whether it is the run in OUT that goes on: from its state, from another one in its folder, or
+/// where OUT itself is a state. Asked at the start, while that is in its place.
+bool goes_on_in_out(const RunSetup& setup);
+
 /// What the samples of a step weigh together, added in their order; where all count 1, or all 0,
 /// their number.
 double weight_of_step(const RunSetup& setup, std::int64_t step);

@@ -4,7 +4,6 @@
 
 #include "base/files/atomic_file.h"
 #include "base/files/posix_file.h"
-#include "train/files/state.h"
 #include "train/telemetry/epoch_table.h"
 #include "train/telemetry/metrics.h"
 #include "train/telemetry/run_record.h"
@@ -40,14 +39,17 @@ RunFiles::RunFiles(const RunSetup& setup, const BuildFacts& build) {
   const fs::path own = files.out.empty() ? fs::path() : files.out / "metrics.jsonl";
   if (!own.empty()) {
     for (const char* name : {"metrics.jsonl", "epochs.csv"}) refuse_pipe(files.out / name);
-    if (!setup.resumed) remove_former(files.out / kBestModelFile);
+    const bool goes_on = goes_on_in_out(setup);
+    for (const char* name : {"metrics.jsonl", "epochs.csv", kRocFile, kDistancesFile}) {
+      if (!goes_on) remove_former(files.out / name);  // of a run that this one is not
+    }
     const std::vector<double> none(kTold, 0);
     const std::vector<Figure> told = task_of(setup.replica)->told_of_training(none);
     files_.push_back(std::make_unique<RunRecord>(files.out / "run.json", setup, build));
     files_.push_back(std::make_unique<MetricsWriter>(own, first, per_epoch, "metrics"));
     files_.push_back(
         std::make_unique<EpochTable>(files.out / "epochs.csv", first, per_epoch, told));
-    files_.push_back(std::make_unique<VerificationFiles>(files.out, setup.resumed.has_value()));
+    files_.push_back(std::make_unique<VerificationFiles>(files.out, goes_on));
   }
   if (!files.tensorboard.empty()) {
     files_.push_back(std::make_unique<tensorboard::EventWriter>(files.tensorboard, first));

@@ -20,7 +20,8 @@ namespace ringlet::train {
 
 class RunFiles {
  public:
-  /// Opens the files that `setup` asks for, which must outlive this. Throws FileError.
+  /// Opens the files that `setup` asks for, which must outlive this. Those of a former run in its
+  /// folder are begun anew. Throws FileError.
   explicit RunFiles(const RunSetup& setup, const BuildFacts& build = {});
 
   /// The listeners for train() that write the files.
