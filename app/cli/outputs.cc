@@ -9,7 +9,10 @@
 #include "app/cli/settings.h"
 #include "base/files/atomic_file.h"
 #include "data/idx_dataset.h"
+#include "data/images/image.h"
+#include "data/open_dataset.h"
 #include "data/record_dataset.h"
+#include "train/files/centres.h"
 #include "train/files/state.h"
 #include "train/telemetry/metrics.h"
 #include "train/telemetry/verification_files.h"
@@ -21,10 +24,18 @@ namespace {
 namespace fs = std::filesystem;
 
 /// What a run writes into its folder.
-constexpr std::array kRunFiles{"state",           train::kStateBefore,   train::kBestFolder,
-                               train::kModelFile, train::kBestModelFile, "config.toml",
-                               "run.json",        "metrics.jsonl",       "epochs.csv",
-                               train::kRocFile,   train::kDistancesFile};
+constexpr std::array kRunFiles{"state",
+                               train::kStateBefore,
+                               train::kBestFolder,
+                               train::kModelFile,
+                               train::kBestModelFile,
+                               train::kCentresFile,
+                               "config.toml",
+                               "run.json",
+                               "metrics.jsonl",
+                               "epochs.csv",
+                               train::kRocFile,
+                               train::kDistancesFile};
 constexpr std::array kStateFiles{"model.safetensors", "optimizer.safetensors", "state.json"};
 
 /// Whether the name is taken, be it by a link that leads nowhere.
@@ -33,10 +44,12 @@ bool is_there(const fs::path& path) {
   return fs::exists(fs::symlink_status(path, error));
 }
 
-/// The name without links and dots, also of what is not there yet.
+/// The name without links and dots, also of what is not there yet. A link that leads back to itself
+/// stays.
 fs::path without_links(const fs::path& file) {
   std::error_code error;
-  return fs::weakly_canonical(file, error);
+  const fs::path real = fs::weakly_canonical(file, error);
+  return error ? fs::absolute(file).lexically_normal() : real;
 }
 
 /// Throws UsageError where the folder holds a run, or something that a run would replace.
@@ -75,7 +88,9 @@ Outputs::Outputs(const CLI::App& command, bool force) : force_(force) {
 
 void Outputs::reads(const std::string& flag, const fs::path& file) {
   struct stat found {};
-  if (::stat(file.c_str(), &found) == 0) inputs_.push_back({flag, found.st_dev, found.st_ino});
+  if (::stat(file.c_str(), &found) != 0) return;
+  inputs_.push_back(
+      {flag, without_links(file), found.st_dev, found.st_ino, S_ISDIR(found.st_mode)});
 }
 
 void Outputs::reads_run(const std::string& flag, const fs::path& folder) {
@@ -86,7 +101,7 @@ void Outputs::reads_run(const std::string& flag, const fs::path& folder) {
 
 void Outputs::reads_data(const std::string& flag, const fs::path& folder) {
   if (folder.empty()) return;
-  if (data::is_record_file(folder)) reads(flag, folder);
+  if (data::is_picture_folder(folder)) reads(flag, folder);
   for (const data::IdxFiles& files : data::all_idx_files(folder)) {
     for (const data::IdxPair& pair : {files.train, files.test}) {
       reads(flag, pair.images);
@@ -139,31 +154,66 @@ void Outputs::writes_lines(const std::string& flag, const fs::path& file, bool g
 void Outputs::writes_run(const std::string& flag, const fs::path& folder, bool own) {
   if (!force_ && !own) require_no_run(flag, folder);
   for (const char* name : kRunFiles) {
-    if (own) {
-      outputs_.push_back({flag, without_links(folder / name)});
+    if (own) {  // a run that goes on reads what it writes
+      require_not_written(flag, folder / name);
     } else {
       claim(flag, folder / name, true);
     }
   }
 }
 
-void Outputs::claim(const std::string& flag, const fs::path& file, bool may_be_there) {
-  struct stat found {};
-  const bool exists = ::stat(file.c_str(), &found) == 0;
+/// Throws UsageError where the file is an input, by this or another name, a picture in a folder of
+/// them, or a folder around an input.
+void Outputs::require_not_read(const std::string& flag, const fs::path& file) const {
+  const fs::path real = without_links(file), named = fs::absolute(file).lexically_normal();
+  const auto refuse = [&](const Input& input) {
+    throw UsageError(fmt::format(
+        "{} {} is what {} reads, and a command never writes what it reads; name another place",
+        flag, file.string(), input.flag));
+  };
+  const std::string inside = real.native() + '/';
   for (const Input& input : inputs_) {
-    if (!exists || input.device != found.st_dev || input.number != found.st_ino) continue;
-    throw UsageError(
-        fmt::format("{} {} is what {} reads, and a command never writes what it reads; name "
-                    "another place",
-                    flag, file.string(), input.flag));
+    if (input.real.native().starts_with(inside)) refuse(input);
   }
+  struct stat found {};
+  if (::lstat(file.c_str(), &found) != 0) return;  // nothing is lost
+  const auto is = [&found](const Input& input) {
+    return input.device == found.st_dev && input.number == found.st_ino;
+  };
+  for (const fs::path& path : {real, named}) {
+    for (fs::path at = path; !at.empty(); at = at.parent_path()) {
+      const bool is_itself = at == path;
+      if (!is_itself && !data::has_image_name(path)) break;
+      for (const Input& input : inputs_) {
+        if (::stat(at.c_str(), &found) == 0 && is(input) && (is_itself || input.is_folder)) {
+          refuse(input);
+        }
+      }
+      if (at == at.parent_path()) break;
+    }
+  }
+}
+
+/// Throws UsageError where this is to be written already, as itself, in a folder or around one.
+void Outputs::require_not_written(const std::string& flag, const fs::path& file) {
   const fs::path target = without_links(file);
-  for (const Output& output : outputs_) {
-    if (output.file != target) continue;
+  const auto refuse = [&](const Outputs::Written::const_iterator& written) {
     throw UsageError(fmt::format("{} {} is what {} writes too; name another file", flag,
-                                 file.string(), output.flag));
+                                 file.string(), written->second));
+  };
+  for (fs::path at = target;; at = at.parent_path()) {
+    if (const auto found = outputs_.find(at.native()); found != outputs_.end()) refuse(found);
+    if (at == at.parent_path()) break;
   }
-  outputs_.push_back({flag, target});
+  const std::string inside = target.native() + '/';
+  const auto next = outputs_.lower_bound(inside);
+  if (next != outputs_.end() && next->first.starts_with(inside)) refuse(next);
+  outputs_.emplace(target.native(), flag);
+}
+
+void Outputs::claim(const std::string& flag, const fs::path& file, bool may_be_there) {
+  require_not_read(flag, file);
+  require_not_written(flag, file);
   if (force_ || may_be_there || !is_there(file)) return;
   throw UsageError(
       fmt::format("{} {} is there already; replace it with --force", flag, file.string()));

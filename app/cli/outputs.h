@@ -12,6 +12,8 @@
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -31,11 +33,11 @@ class Outputs {
   /// `command`: its configuration file is read.
   Outputs(const CLI::App& command, bool force);
 
-  /// The command reads this file. `flag` is how the user named it.
+  /// The command reads this file, or the pictures in this folder. `flag` is how the user named it.
   void reads(const std::string& flag, const std::filesystem::path& file);
   /// It reads the files of a run's folder.
   void reads_run(const std::string& flag, const std::filesystem::path& folder);
-  /// It reads the data in this folder, if there are any.
+  /// It reads the data in this folder, if there are any: IDX files, or pictures.
   void reads_data(const std::string& flag, const std::filesystem::path& folder);
   /// It reads the data that --data and --data-dir name.
   void reads_data(const train::TrainOptions& options);
@@ -55,19 +57,20 @@ class Outputs {
  private:
   struct Input {
     std::string flag;
+    std::filesystem::path real;  // without links
     dev_t device;
     ino_t number;
+    bool is_folder;
   };
-  struct Output {
-    std::string flag;
-    std::filesystem::path file;
-  };
+  using Written = std::map<std::string, std::string, std::less<>>;  // the flag, by the file
 
+  void require_not_read(const std::string& flag, const std::filesystem::path& file) const;
+  void require_not_written(const std::string& flag, const std::filesystem::path& file);
   void claim(const std::string& flag, const std::filesystem::path& file, bool may_be_there);
 
   bool force_;
   std::vector<Input> inputs_;
-  std::vector<Output> outputs_;
+  Written outputs_;
 };
 
 }  // namespace ringlet::app

@@ -32,7 +32,10 @@ struct InspectFlags {
 /// Shows what can be shown; for what is damaged, prints a line of error.
 int run(const InspectFlags& flags, const CLI::App& command) {
   Outputs outputs(command, flags.force);
-  for (const auto& path : flags.paths) outputs.reads("FILE", path);
+  for (const auto& path : flags.paths) {
+    outputs.reads("FILE", path);
+    outputs.reads_run("FILE", path);
+  }
   outputs.writes("--out", flags.out);
   std::vector<inspect::Document> for_page;
   nlohmann::ordered_json documents = nlohmann::ordered_json::array();

@@ -91,6 +91,7 @@ void claim_embeddings(const PredictFlags& flags, Outputs& outputs) {
 
 int predict_of_images(const PredictFlags& flags, const CLI::App& command) {
   Outputs outputs(command, flags.force);
+  for (const auto& image : flags.images.files) outputs.reads("IMAGE", image);
   claim_embeddings(flags, outputs);
   const Checkpoint checkpoint = open_checkpoint(flags.checkpoint);
   require_classes_or_file(checkpoint, flags);

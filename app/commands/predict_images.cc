@@ -193,7 +193,6 @@ class Passes {
 void claim_inputs(const PredictImages& request, const std::vector<fs::path>& images,
                   const train::ModelInfo& info, Outputs& outputs) {
   require_writable_directory(request.save_input);
-  for (const fs::path& image : images) outputs.reads("IMAGE", image);
   InputNames names(request.save_input, info);
   for (const fs::path& image : images) outputs.writes("--save-input", names.next(image));
 }
