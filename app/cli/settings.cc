@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <filesystem>
+#include <fstream>
 #include <string_view>
 
 #include "app/cli/checks.h"
@@ -168,8 +170,23 @@ std::vector<Settings::Setting> Settings::from_environment() const {
   return settings;
 }
 
+namespace {
+
+/// Whether a run keeps its settings in the file (effective_config.h).
+bool is_of_run(const std::string& file) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(file, error)) return false;  // a pipe is read once
+  std::ifstream stream(file);
+  std::string head;
+  return std::getline(stream, head) && head.starts_with("# ringlet train,");
+}
+
+}  // namespace
+
 std::vector<Settings::Setting> Settings::from_file(const std::string& file) const {
   std::vector<Setting> settings;
+  // A run's `out` is its folder. Other commands write a file of that name.
+  const bool passes_over_out = command_->get_name() != "train" && is_of_run(file);
   constexpr std::size_t kShown = 200;  // bytes of a key
   for (ConfigEntry& entry : read_config(file)) {
     const std::string location = fmt::format("{}:{}: ", file, entry.line);
@@ -182,6 +199,7 @@ std::vector<Settings::Setting> Settings::from_file(const std::string& file) cons
     }
     CLI::Option* option = command_->get_option_no_throw("--" + entry.key);
     if (option == nullptr || key_of(*option) != entry.key) continue;  // another command's flag
+    if (passes_over_out && entry.key == "out") continue;
     const std::string origin = location + entry.key;
     const bool truth = entry.kind == ConfigEntry::Kind::boolean;
     if (is_switch(*option) && !truth) {

@@ -129,6 +129,16 @@ TEST_F(ConfigFile, ServesEveryCommand) {
             "7");
 }
 
+/// But for its folder, which is no page or table.
+TEST_F(ConfigFile, OfARunServesOtherCommands) {
+  const std::string run = in_folder("run"), config = run + "/config.toml";
+  ASSERT_TRUE(succeeds(ringlet(quick_train({"--out", run}))));
+  EXPECT_TRUE(holds(read_file(config), {"\nout = "}));
+  for (const Arguments& line : {Arguments{"inspect", run}, {"compare", run, run}}) {
+    EXPECT_TRUE(succeeds(ringlet(line + Arguments{"--config", config})));
+  }
+}
+
 TEST_F(ConfigFile, OfARunRepeatsIt) {
   const std::string first = in_folder("first");
   const std::string second = in_folder("second");

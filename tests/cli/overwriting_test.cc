@@ -175,6 +175,16 @@ TEST_P(Writers, NeverWriteTheirConfiguration) {
 INSTANTIATE_TEST_SUITE_P(Flags, Writers, ::testing::ValuesIn(kWriters),
                          [](const auto& writer) { return std::string(writer.param.name); });
 
+/// A run of far more epochs than a test waits for.
+Arguments endless_train(const Arguments& more) {
+  return quick_train(Arguments{"--epochs", "100000", "--lr", "0.001"} + more);
+}
+
+Arguments resume(const std::string& out, const Arguments& more = {}) {
+  return Arguments{"train", "--synthetic-train", "256", "--synthetic-test", "64", "--resume", out} +
+         more;
+}
+
 TEST(RunFolder, KeepsWhatIsTheUsers) {
   for (const char* name : {"config.toml", "epochs.csv", "run.json", "metrics.jsonl", "state"}) {
     const TemporaryDirectory folder;
@@ -226,9 +236,14 @@ TEST(RunFolder, IsNotReplacedByTheRunThatIsStartedFromIt) {
   const std::string out = folder / "run", model = out + "/model.safetensors";
   ASSERT_TRUE(succeeds(ringlet(quick_train({"--out", out}))));
   const std::string before = read_file(model);
-  const Outcome outcome = ringlet(quick_train({"--init", model, "--out", out, "--force"}));
-  EXPECT_TRUE(fails_with(2, outcome, {model, "is what --init reads"}));
+  for (const std::string& file : {model, out + "/state/model.safetensors"}) {
+    const Outcome outcome = ringlet(quick_train({"--init", file, "--out", out, "--force"}));
+    EXPECT_TRUE(fails_with(2, outcome, {out, "is what --init reads"}));
+  }
   EXPECT_EQ(read_file(model), before);
+  fs::remove(model);  // as of a run that was ended early: its model is that of its state
+  EXPECT_EQ(ringlet(quick_train({"--init", out, "--out", out, "--force"})).code, 2);
+  EXPECT_TRUE(fs::exists(out + "/state/model.safetensors"));
 }
 
 TEST(RunFolder, GoesOnWithItsOwnFiles) {
@@ -244,6 +259,129 @@ TEST(RunFolder, GoesOnWithItsOwnFiles) {
   EXPECT_TRUE(succeeds(ringlet(resume + Arguments{metrics})));
   EXPECT_TRUE(read_file(metrics).starts_with(first_step));
   EXPECT_GT(read_file(metrics).size(), all.size());
+}
+
+/// What a run that begins leaves of a former one in its folder: nothing that anybody could take for
+/// its own.
+TEST(RunFolder, HoldsNothingOfTheRunBefore) {
+  const TemporaryDirectory folder;
+  const std::string out = folder / "run";
+  ASSERT_TRUE(succeeds(ringlet(quick_train({"--out", out, "--save-every", "1"}))));
+  ASSERT_TRUE(fs::exists(out + "/state.before"));
+  // Broken numbers end it in a step, before it has saved anything.
+  const Outcome broken = ringlet(quick_train({"--out", out, "--force", "--lr", "1e30"}));
+  EXPECT_EQ(broken.code, 5) << broken.err;
+  for (const char* name :
+       {"model.safetensors", "model.best.safetensors", "state", "state.before"}) {
+    EXPECT_FALSE(fs::exists(out + "/" + name)) << name;
+  }
+  EXPECT_TRUE(succeeds(ringlet(quick_train({"--out", out, "--resume", "auto"}))))
+      << "it begins, as if there had been none";
+}
+
+/// What is replaced is replaced when all that the new run begins with is there.
+TEST(RunFolder, IsLeftByAStartThatFails) {
+  const TemporaryDirectory folder;
+  const std::string out = folder / "run", model = out + "/model.safetensors";
+  ASSERT_TRUE(succeeds(ringlet(quick_train({"--out", out}))));
+  const std::string before = read_file(model), broken = folder / "broken";
+  write_file(broken, "no weights");
+  EXPECT_NE(ringlet(quick_train({"--out", out, "--force", "--init", broken})).code, 0);
+  const Arguments elsewhere{"--out", out, "--force", "--tensorboard", "/proc/none/there"};
+  EXPECT_EQ(ringlet(quick_train(elsewhere)).code, 1);
+  EXPECT_EQ(read_file(model), before);
+  EXPECT_TRUE(fs::exists(out + "/state/state.json"));
+}
+
+/// A state may have any name, and lie in the run's folder or be it.
+TEST(RunFolder, KeepsTheStateThatItGoesOnFrom) {
+  const TemporaryDirectory folder;
+  const std::string out = folder / "run", kept = folder / "kept", link = folder / "link";
+  ASSERT_TRUE(succeeds(ringlet(
+      quick_train({"--epochs", "2", "--max-steps", "5", "--save-every", "1", "--out", out}))));
+  fs::copy(out + "/state", kept);
+  fs::create_directory_symlink(out + "/state", link);
+  for (const std::string& state : {kept, link, out + "/state.before", out + "/state"}) {
+    EXPECT_TRUE(succeeds(ringlet(resume(state)))) << state;
+    for (const char* name : {"/state.json", "/optimizer.safetensors", "/model.safetensors"}) {
+      EXPECT_TRUE(fs::exists(state + name)) << state << name;
+    }
+  }
+}
+
+/// Nor does its own history begin with another run's.
+TEST(RunFolder, HoldsNothingOfTheRunBeforeWhereAnotherGoesOnThere) {
+  const TemporaryDirectory folder;
+  const std::string out = folder / "run", other = folder / "other";
+  ASSERT_TRUE(succeeds(ringlet(quick_train({"--epochs", "2", "--max-steps", "4", "--out", out}))));
+  ASSERT_TRUE(succeeds(ringlet(quick_train({"--out", other}))));
+  ASSERT_TRUE(succeeds(ringlet(resume(out, {"--out", other, "--force"}))));
+  const std::string epochs = read_file(other + "/epochs.csv");
+  EXPECT_EQ(epochs.find("\n1,"), std::string::npos) << epochs;
+  EXPECT_NE(epochs.find("\n2,"), std::string::npos) << epochs;
+}
+
+TEST(RunFolder, HasNoModelOfAnEndThatIsNoneAnyMore) {
+  const TemporaryDirectory folder;
+  const std::string out = folder / "run", model = out + "/model.safetensors";
+  ASSERT_TRUE(succeeds(ringlet(endless_train({"--out", out, "--max-steps", "2"}))));
+  EXPECT_TRUE(fs::exists(model));
+  Program live(resume(out));
+  ASSERT_TRUE(live.wait_for("\n    2   "));
+  live.send(SIGKILL);
+  live.wait();
+  EXPECT_FALSE(fs::exists(model)) << "it was the model of step 2";
+  const Outcome tested = ringlet(of_model("eval", out, {"--synthetic-test", "64"}));
+  EXPECT_TRUE(succeeds(tested));
+  EXPECT_TRUE(holds(tested.out, {out + "/state/model.safetensors"}));
+}
+
+TEST(RunFolder, GoesOnWithMetricsThatHaveNoLineYet) {
+  const TemporaryDirectory folder;
+  const std::string out = folder / "run", metrics = folder / "m.jsonl";
+  const Arguments line = quick_train({"--out", out, "--resume", "auto", "--metrics", metrics});
+  fs::create_directory(out);
+  write_file(out + "/config.toml", "");  // as a run leaves it that is killed in its first moment
+  write_file(metrics, "");
+  EXPECT_TRUE(succeeds(ringlet(line)));
+  EXPECT_GT(read_file(metrics).size(), 0U);
+}
+
+/// Nor what lies in a folder that a command reads, or writes as a whole.
+TEST(RunFolder, IsNotWrittenIntoByAnotherFlag) {
+  const TemporaryDirectory folder;
+  const std::string out = folder / "run", picture = out + "/pictures/hat/a.pgm";
+  ASSERT_TRUE(succeeds(ringlet(quick_train({"--out", out}))));
+  fs::create_directories(out + "/pictures/hat");
+  write_file(picture, "P5 1 1 255\n7");
+  const std::string model = out + "/model.safetensors", state = out + "/state/state.json";
+  const std::string link = out + "/pictures/hat/b.pgm";
+  fs::create_symlink(out + "/pictures/hat/a.pgm", link);
+  const Arguments to_resume{"train", "--resume", out, "--force"};
+  const Arguments lines[] = {
+      to_resume + Arguments{"--trace", model},
+      to_resume + Arguments{"--trace", state},
+      to_resume + Arguments{"--metrics", out + "/state/optimizer.safetensors"},
+      quick_train({"--out", out, "--force", "--trace", state}),
+      {"inspect", out, "--force", "--out", model},
+      of_model("predict", out, {out + "/pictures", "--force", "--embeddings", picture}),
+      of_model("predict", out, {picture, "--force", "--embeddings", picture}),
+      of_model("predict", out, {"--data", out + "/pictures", "--force", "--out", picture}),
+      {"train", "--data", out + "/pictures", "--no-out", "--force", "--metrics", picture},
+      {"train", "--data", out + "/pictures", "--no-out", "--force", "--metrics", link}};
+  for (const Arguments& line : lines) {
+    const std::string before = read_file(model) + read_file(state) + read_file(picture);
+    EXPECT_EQ(ringlet(line).code, 2) << ::testing::PrintToString(line);
+    EXPECT_EQ(read_file(model) + read_file(state) + read_file(picture), before);
+  }
+}
+
+TEST(RunFolder, TakesAPageThatIsMadeAnew) {
+  const TemporaryDirectory folder;
+  const std::string out = folder / "run";
+  ASSERT_TRUE(succeeds(ringlet(quick_train({"--out", out}))));
+  const Arguments line{"inspect", out, "--out", out + "/page.html", "--force"};
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(succeeds(ringlet(line)));
 }
 
 TEST(Outputs, OfOneCommandAreSeveralFiles) {
@@ -273,16 +411,6 @@ TEST(DataOfAFolder, AreNotWrittenOver) {
       ringlet({"train", "--model", "mlp", "--data", folder.path(), "--trace", images, "--force"});
   EXPECT_TRUE(fails_with(2, outcome, {images, "is what --data reads"}));
   EXPECT_EQ(read_file(images), before);
-}
-
-/// A run of far more epochs than a test waits for.
-Arguments endless_train(const Arguments& more) {
-  return quick_train(Arguments{"--epochs", "100000", "--lr", "0.001"} + more);
-}
-
-Arguments resume(const std::string& out, const Arguments& more = {}) {
-  return Arguments{"train", "--synthetic-train", "256", "--synthetic-test", "64", "--resume", out} +
-         more;
 }
 
 class LiveRun : public ::testing::TestWithParam<std::string> {};
