@@ -62,6 +62,12 @@ class Layers {
     for (const ReduceOp op : kReduceOps) many.run({.elements = 29, .op = op}, Fill::place);
   }
 
+  /// As many as LeNet's gradients: memory of a fixed size has to have room for a training. It comes
+  /// behind the races, which short data show.
+  void long_case() {
+    trial_of(comm::one_machine(2, kInside)).run({.elements = 129'068}, Fill::place);
+  }
+
   void bytes() {
     for (int ranks = 2; ranks <= kMostRanks; ++ranks) {
       Trial trial = trial_of(comm::one_machine(ranks, kInside));
@@ -129,6 +135,7 @@ void check_layers(const Chapter& chapter, const LearnersFile& file, Board& board
   layers.other_cases();
   layers.bytes();
   layers.races();
+  layers.long_case();
   if (chapter.has_costs) check_costs(file.strategy, board);
   const std::string problem = check_threads(chapter, file.strategy, trace, board);
   const Costs own = measure(chapter, file.strategy.make, board);

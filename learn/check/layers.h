@@ -4,7 +4,7 @@
 //   A  order    ranks in lockstep: deadlocks, messages that do not fit, ranks that do not exist,
 //               exchanges without end
 //   B  numbers  what each rank has in the end, and how much is sent for it
-//   D  races    from the order of steps alone
+//   D  races    from the order of steps alone; then A and B once more, of data as long as LeNet's
 //   C  threads  the same between real threads, which brings the trace
 //
 // C is last: what it finds, it finds by luck.

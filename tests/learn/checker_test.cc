@@ -219,6 +219,9 @@ TEST(Checker, LooksAtLongDataAndManyRanksToo) {
   expect(checked(ring_where(
              [](const Written& self, std::int64_t, ReduceOp) { return self.size() <= 8; })),
          Verdict::wrong_values, "p = 13, n = 29, sum: rank 0, element 0 is");
+  expect(checked(ring_where(
+             [](const Written&, std::int64_t count, ReduceOp) { return count < 100'000; })),
+         Verdict::wrong_values, "p = 2, n = 129068, sum: rank 0, element 0 is");
 }
 
 TEST(Checker, LetsARingPassItsPartsInPieces) {
