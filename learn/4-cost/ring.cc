@@ -3,9 +3,9 @@
 //   path_cost        for `bytes` on each of `ranks` ranks, two at least: steps one after the other,
 //                    the bytes that pass on the longest path, and how many of them are added.
 //                    Parts count as equal: real numbers, no rounding
-//   elements_sent    how many of `count` elements this rank sends in one run(). Parts may differ by
-//                    an element (part_begin in parts.h), and so may ranks. rank() is this rank's
-//                    number and size() that of ranks, which may be 1
+//   elements_sent    how many of `count` elements this rank sends in one run(). Parts may differ in
+//                    length, and so may what ranks send: part_begin() says where a part begins.
+//                    rank() is this rank's number and size() that of ranks, which may be 1
 //
 // run() is not asked again. Put that of your ring here, if you like: then yours is played. Without
 // it the product's is, in which rank r has part r + 1 complete first.

@@ -41,7 +41,7 @@ void check_path(const comm::Strategy& strategy, int ranks, Board& board) {
   }
 }
 
-/// Of parts that differ by an element, too.
+/// Of parts that differ in length, too: by an element, and of long arrays by more (parts.h).
 void check_sent(const comm::Strategy& strategy, int ranks, std::int64_t count, Board& board) {
   const comm::Schedule schedule =
       comm::record(strategy.make, comm::one_machine(ranks, {1e-6, 1e-9, 0}), {.count = count});
@@ -67,7 +67,7 @@ void check_costs(const comm::Strategy& strategy, Board& board) try {
     check_path(strategy, ranks, board);
   }
   for (int ranks = 1; ranks <= 8; ++ranks) {
-    for (const std::int64_t count : {0, 1, 3, 8, 17, 1000}) {
+    for (const std::int64_t count : {0, 1, 3, 8, 17, 1000, 9001}) {
       board.begin('B', {.ranks = ranks, .elements = count});
       check_sent(strategy, ranks, count, board);
     }
