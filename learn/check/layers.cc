@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
+#include <string_view>
 
 #include "learn/check/costs.h"
 #include "learn/check/hooks.h"
@@ -31,7 +33,13 @@ class Layers {
     for (const auto& [machines, each] : {std::pair{2, 2}, {3, 2}, {2, 4}}) {
       all_lengths(comm::equal_machines(machines, each, kBetween, kInside));
     }
-    all_lengths({5, kInside, kBetween, {0, 0, 0, 1, 1}, {}});  // machines of two sizes
+    for (const std::string_view machine_of : {"0111", "0001", "0101", "00011", "00122"}) {
+      comm::Network network{static_cast<int>(machine_of.size()), kInside, kBetween, {}, {}};
+      Case at;
+      std::copy(machine_of.begin(), machine_of.end(), at.machine_of.begin());
+      for (const char machine : machine_of) network.machine_of.push_back(machine - '0');
+      all_lengths(network, at);
+    }
   }
 
   /// Other types, sums that round, and lengths that are cut at multiples of a cache line.
@@ -107,12 +115,13 @@ class Layers {
     return "memory that ranks share beside their data" + race.text.substr(race.text.find(':'));
   }
 
-  void all_lengths(const comm::Network& network) {
+  void all_lengths(const comm::Network& network, Case at = {}) {
     Trial trial = trial_of(network);
-    for (std::int64_t elements = 0; elements <= kMostElements; ++elements) {
+    for (at.elements = 0; at.elements <= kMostElements; ++at.elements) {
       for (const ReduceOp op : kReduceOps) {
-        trial.run({.elements = elements, .op = op}, Fill::who);
-        trial.run({.elements = elements, .op = op}, Fill::place);
+        at.op = op;
+        trial.run(at, Fill::who);
+        trial.run(at, Fill::place);
       }
     }
   }

@@ -17,6 +17,9 @@ std::string_view name_of(Verdict verdict) {
 std::string text_of(const Case& at) {
   std::string text = fmt::format("p = {}, n = {}, {}", at.ranks, at.elements, name_of(at.op));
   if (at.dtype != DType::f32) text += fmt::format(", {}", name_of(at.dtype));
+  if (const char* const begin = at.machine_of.data(); *begin != 0) {
+    return text + fmt::format(", ranks on machines {}", fmt::join(begin, begin + at.ranks, " "));
+  }
   if (at.machines > 1) text += fmt::format(", {} machines", at.machines);
   return text;
 }

@@ -1,6 +1,7 @@
 // The one thing that the checker says of a file.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -36,6 +37,7 @@ struct Case {
   ReduceOp op = ReduceOp::sum;
   DType dtype = DType::f32;
   int machines = 1;
+  std::array<char, 8> machine_of{};  ///< "0111": of each rank, where machines are unlike
 };
 /// "p = 3, n = 4, mean"; what is not f32 on one machine is named as well
 std::string text_of(const Case& at);
