@@ -16,7 +16,8 @@ namespace ringlet::learn {
 
 namespace {
 
-/// A rank's step: it counts what is final, and looks at each bucket that is started.
+/// A rank's step: it counts what is final, and looks at each bucket that is started. Ranks take
+/// turns, as replicas do that go through backward at the same time.
 class Rank {
  public:
   Rank(Board& board, int number)
@@ -24,22 +25,25 @@ class Rank {
     if (buckets_ == nullptr) board.conclude(Verdict::crash, "make_buckets() returns nothing");
   }
 
-  /// Gradients become final in an order of this rank's own.
-  void run_step(const std::vector<int>& gradients, std::mt19937& random) {
+  void begin_step(const std::vector<int>& gradients, std::mt19937& random) {
     lacking_ = gradients;
     started_.clear();
-    std::vector<int> order;
+    order_.clear();
+    done_ = 0;
     for (std::size_t b = 0; b < gradients.size(); ++b) {
-      order.insert(order.end(), static_cast<std::size_t>(gradients[b]), static_cast<int>(b));
+      order_.insert(order_.end(), static_cast<std::size_t>(gradients[b]), static_cast<int>(b));
     }
-    std::shuffle(order.begin(), order.end(), random);
+    std::shuffle(order_.begin(), order_.end(), random);
     buckets_->begin_step(gradients);
-    require_started(0);
-    for (std::size_t i = 0; i < order.size(); ++i) {
-      --lacking_[static_cast<std::size_t>(order[i])];
-      buckets_->ready(order[i]);
-      require_started(i + 1);
-    }
+    require_started();
+  }
+
+  /// The next gradient becomes final, in an order of this rank's own.
+  void go_on() {
+    const int bucket = order_[done_++];
+    --lacking_[static_cast<std::size_t>(bucket)];
+    buckets_->ready(bucket);
+    require_started();
   }
 
   const std::vector<int>& started() const { return started_; }
@@ -71,7 +75,7 @@ class Rank {
   }
 
   /// Where the started ones are an index order so far, the next one must not be full already.
-  void require_started(std::size_t ready) const {
+  void require_started() const {
     const std::size_t next = started_.size();
     if (next == lacking_.size() || lacking_[next] > 0) return;
     for (std::size_t b = 0; b < next; ++b) {
@@ -81,12 +85,14 @@ class Rank {
         Verdict::wrong_values,
         fmt::format("rank {}: after {} gradients bucket {} is full, all before it are started, and "
                     "it is not",
-                    number_, ready, next));
+                    number_, done_, next));
   }
 
   Board& board_;
   int number_;
   std::vector<int> lacking_, started_;
+  std::vector<int> order_;  // in which gradients become final: their buckets
+  std::size_t done_ = 0;    // of these
   std::unique_ptr<Buckets> buckets_;
 };
 
@@ -114,6 +120,26 @@ void require_same_order(Board& board, const std::vector<std::unique_ptr<Rank>>& 
 /// Steps of these numbers of gradients by bucket.
 using Steps = std::vector<std::vector<int>>;
 
+/// Whose turn it is, chance says: of a rank's turns the first begins its step, and with each other
+/// one more gradient is final.
+void run_step(const std::vector<std::unique_ptr<Rank>>& ranks, const std::vector<int>& gradients,
+              std::mt19937& random) {
+  const auto turns =
+      static_cast<std::size_t>(1 + std::accumulate(gradients.begin(), gradients.end(), 0));
+  std::vector<std::size_t> order;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) order.insert(order.end(), turns, rank);
+  std::shuffle(order.begin(), order.end(), random);
+  std::vector<bool> has_begun(ranks.size());
+  for (const std::size_t rank : order) {
+    if (has_begun[rank]) {
+      ranks[rank]->go_on();
+    } else {
+      has_begun[rank] = true;
+      ranks[rank]->begin_step(gradients, random);
+    }
+  }
+}
+
 void check_steps(Board& board, const Steps& steps) {
   constexpr int kMostRanks = 4, kTurns = 5;
   std::mt19937 random(7);
@@ -124,7 +150,7 @@ void check_steps(Board& board, const Steps& steps) {
       const int all = std::accumulate(gradients.begin(), gradients.end(), 0);
       board.begin('A', {.ranks = size, .elements = all});
       for (int turn = 0; turn < kTurns; ++turn) {
-        for (const auto& rank : ranks) rank->run_step(gradients, random);
+        run_step(ranks, gradients, random);
         require_same_order(board, ranks, gradients.size());
       }
     }
