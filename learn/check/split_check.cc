@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <utility>
+#include <vector>
 
 #include "learn.h"
 #include "learn/check/chapter_check.h"
@@ -14,6 +16,21 @@ namespace {
 
 constexpr int kMostRanks = 8;
 constexpr double kNear = 1e-9;  // of the gradient
+
+/// Each rank asks for itself alone, whenever it comes to it.
+template <class Ask>
+void require_same_backwards(Board& board, int ranks, Ask ask) {
+  using Answer = decltype(ask(0));
+  std::vector<Answer> answers;
+  for (int rank = 0; rank < ranks; ++rank) answers.push_back(ask(rank));
+  for (int rank = ranks - 1; rank >= 0; --rank) {
+    if (ask(rank) == answers[static_cast<std::size_t>(rank)]) continue;
+    board.conclude(Verdict::wrong_values,
+                   fmt::format("rank {} has another answer where the ranks behind it ask first; "
+                               "each rank is a program of its own and asks for itself alone",
+                               rank));
+  }
+}
 
 /// Rank by rank, from the beginning.
 void check_shares(Board& board, int ranks, int batch) {
@@ -44,6 +61,10 @@ void check_shares(Board& board, int ranks, int batch) {
     board.conclude(Verdict::wrong_values,
                    fmt::format("all ranks together have {} of {} images", reached, batch));
   }
+  require_same_backwards(board, ranks, [ranks, batch](int rank) {
+    const Share share = share_of(rank, ranks, batch);
+    return std::pair(share.begin, share.end);
+  });
 }
 
 /// No two images have the same gradient, and no two shares the same mean.
@@ -53,6 +74,10 @@ double sum_of(int begin, int end) {
   double sum = 0;
   for (int image = begin; image < end; ++image) sum += gradient_of(image);
   return sum;
+}
+
+double mean_of(const Share& share) {
+  return share.begin == share.end ? 0 : sum_of(share.begin, share.end) / (share.end - share.begin);
 }
 
 bool is_near(double a, double b) { return std::abs(a - b) <= kNear * (1 + std::abs(b)); }
@@ -71,15 +96,20 @@ std::string known_as(double sum, double sum_of_means, double wanted, int ranks, 
 
 void check_contributions(Board& board, int ranks, int batch) {
   double sum = 0, sum_of_means = 0;
+  const auto handed_in_by = [ranks, batch](const Share& share) {
+    const int own = share.end - share.begin;
+    return contribution(mean_of(share), own, ranks, batch);
+  };
   for (int rank = 0; rank < ranks; ++rank) {
     const Share share = share_of(rank, ranks, batch);
-    const int own = share.end - share.begin;
-    const double mean = own == 0 ? 0 : sum_of(share.begin, share.end) / own;
-    sum += contribution(mean, own, ranks, batch);
-    sum_of_means += mean;
+    sum += handed_in_by(share);
+    sum_of_means += mean_of(share);
   }
   const double wanted = sum_of(0, batch) / batch;
-  if (is_near(sum, wanted)) return;
+  if (is_near(sum, wanted)) {
+    return require_same_backwards(
+        board, ranks, [&](int rank) { return handed_in_by(share_of(rank, ranks, batch)); });
+  }
   board.conclude(Verdict::wrong_values,
                  fmt::format("what the ranks hand in adds up to {:.6g}; one device has {:.6g}{}",
                              sum, wanted, known_as(sum, sum_of_means, wanted, ranks, batch)));
