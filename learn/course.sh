@@ -88,9 +88,14 @@ replay() {
 
 # train: LeNet, by the ring of the learner, which has to pass first.
 train() {
+  local status=0
   ((NUMBER == 2)) || trouble "--train is for the ring of chapter 2"
   begin
   check_own ring.cc || return
   build learn_train
-  "$TOP/build/learn/learn/learn_train" "$OWN/library.so"
+  # bash itself would say that it was killed, and where in this file.
+  { "$TOP/build/learn/learn/learn_train" "$OWN/library.so" 2>&3 || status=$?; } 3>&2 2>/dev/null
+  ((status > 128)) || return "$status"
+  say "learn: the training by your ring crashed (signal $(kill -l "$status")); look for memory that is too small, or that ranks share"
+  return 1
 }
