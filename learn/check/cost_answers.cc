@@ -16,35 +16,34 @@ namespace {
 constexpr double kReadFrom = 0.05;  // of a number that is read off
 constexpr int kFewestSizes = 4;
 
-/// Seconds by size, of two ranks.
-using Times = std::map<double, double>;
+/// Seconds of two ranks.
+struct Times {
+  double doubling = 0, ring = 0;
+};
 
-Times times_of(const nlohmann::json& measured, const std::string& strategy) {
-  Times times;
+/// By size. A row may not count, since other work was in the way: of both strategies it has to.
+std::map<double, Times> times_in(const nlohmann::json& measured) {
+  std::map<double, Times> times;
   for (const auto& row : measured.at("rows")) {
-    if (row.at("strategy") == strategy && row.at("ranks") == 2 && row.value("counts", true)) {
-      times[row.at("bytes")] = 1e-6 * row.at("median_us").get<double>();
-    }
+    if (row.at("ranks") != 2 || !row.value("counts", true)) continue;
+    const double seconds = 1e-6 * row.at("median_us").get<double>();
+    if (row.at("strategy") == "doubling") times[row.at("bytes")].doubling = seconds;
+    if (row.at("strategy") == "ring") times[row.at("bytes")].ring = seconds;
   }
-  if (times.size() < kFewestSizes) {
-    throw Wrong(Verdict::not_written,
-                fmt::format("measured.json has {} sizes of {} on two ranks; README.md has the "
-                            "command that measures more",
-                            times.size(), strategy));
-  }
-  return times;
+  std::erase_if(times,
+                [](const auto& row) { return !(row.second.doubling * row.second.ring > 0); });
+  if (times.size() >= kFewestSizes) return times;
+  throw Wrong(Verdict::not_written,
+              fmt::format("measured.json has {} sizes of which the rows of doubling and ring on "
+                          "two ranks count; README.md has the command that measures more",
+                          times.size()));
 }
 
-/// Gigabytes a second at the largest size.
-double gbs_of(const Times& times) { return 1e-9 * times.rbegin()->first / times.rbegin()->second; }
-
 /// From which measured size on the ring is faster; 0 where it never is.
-double measured_crossing(const Times& doubling, const Times& ring) {
+double measured_crossing(const std::map<double, Times>& times) {
   double from = 0;
-  for (const auto& [bytes, seconds] : doubling) {
-    const auto other = ring.find(bytes);
-    if (other == ring.end()) continue;
-    if (other->second >= seconds) {
+  for (const auto& [bytes, seconds] : times) {
+    if (seconds.ring >= seconds.doubling) {
       from = 0;
     } else if (from == 0) {
       from = bytes;
@@ -66,18 +65,25 @@ double expected_crossing(const Answers& answers) {
 std::string check_cost_answers(const Answers& answers, const std::filesystem::path& folder) {
   const nlohmann::json measured =
       own_json(folder / "measured.json", "measure it: README.md has the command");
-  const Times doubling = times_of(measured, "doubling"), ring = times_of(measured, "ring");
-  require_near(answers, "latency_us", 1e6 * doubling.begin()->second, kReadFrom,
-               "doubling's time of the smallest size, in microseconds");
-  require_near(answers, "doubling_gbs", gbs_of(doubling), kReadFrom,
-               "the bytes of the largest size by doubling's time for them, in 10^9 a second");
-  require_near(answers, "ring_gbs", gbs_of(ring), kReadFrom,
-               "the bytes of the largest size by the ring's time for them, in 10^9 a second");
+  const std::map<double, Times> times = times_in(measured);
+  const auto& [least, shortest] = *times.begin();
+  const auto& [most, longest] = *times.rbegin();
+  require_near(answers, "latency_us", 1e6 * shortest.doubling, kReadFrom,
+               fmt::format("doubling's time for {:.0f} bytes, in microseconds", least));
+  const auto speed = [most = most](const char* whose) {
+    return fmt::format(
+        "{:.0f} bytes, the largest size of which both rows count, by {} time for "
+        "them, in 10^9 a second",
+        most, whose);
+  };
+  require_near(answers, "doubling_gbs", 1e-9 * most / longest.doubling, kReadFrom,
+               speed("doubling's"));
+  require_near(answers, "ring_gbs", 1e-9 * most / longest.ring, kReadFrom, speed("the ring's"));
   const double expected = expected_crossing(answers);
   require_near(answers, "crossing_bytes", expected, kReadFrom,
                expected > 0 ? "solve a + n b = 2 a + n c for your three numbers"
                             : "by your numbers the ring is at no size the faster one");
-  const double met = measured_crossing(doubling, ring);
+  const double met = measured_crossing(times);
   const std::string saw = met > 0
                               ? fmt::format("in your measurement it was from {:g} bytes on", met)
                               : "in your measurement it never was";
