@@ -76,13 +76,15 @@ class Layers {
     trial_of(comm::one_machine(2, kInside)).run({.elements = 129'068}, Fill::place);
   }
 
-  void bytes() {
+  /// Returns what there is to say of a file that passes.
+  std::string bytes() {
     for (int ranks = 2; ranks <= kMostRanks; ++ranks) {
       Trial trial = trial_of(comm::one_machine(ranks, kInside));
       trial.run({.elements = kMeasuredElements}, Fill::who);
       check_bound(chapter_, ranks, trial.totals(), board_);
     }
-    if (chapter_.bound == Bound::two_levels) check_levels(file_.strategy.make, board_);
+    if (chapter_.bound != Bound::two_levels) return {};
+    return check_levels(file_.strategy.make, board_);
   }
 
   /// Where the longest data show one, the shortest that do are looked for.
@@ -142,7 +144,7 @@ void check_layers(const Chapter& chapter, const LearnersFile& file, Board& board
   Layers layers(chapter, file, board);
   layers.small_cases();
   layers.other_cases();
-  layers.bytes();
+  const std::string levels = layers.bytes();
   layers.races();
   layers.long_case();
   if (chapter.has_costs) check_costs(file.strategy, board);
@@ -150,7 +152,7 @@ void check_layers(const Chapter& chapter, const LearnersFile& file, Board& board
   const Costs own = measure(chapter, file.strategy.make, board);
   const Costs star = measure(chapter, comm::Strategies().find("naive")->make, board);
   board.pass({.ranks = kMeasuredRanks, .elements = kMeasuredElements}, own,
-             words_of_passed(chapter, own, star) + problem);
+             words_of_passed(chapter, own, star) + levels + problem);
 }
 
 void check_eager(const Chapter& chapter, const LearnersFile& file, std::int64_t eager_bytes,

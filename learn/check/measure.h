@@ -22,7 +22,8 @@ Costs measure(const Chapter& chapter, const comm::MakeAllReduce& make, Board& bo
 void check_bound(const Chapter& chapter, int ranks, const comm::Totals& totals, Board& board);
 
 /// Concludes where it takes longer than the flat ring on machines of 8 ranks: 16 of them, then 512.
-void check_levels(const comm::MakeAllReduce& make, Board& board);
+/// Returns both times on these, in words.
+std::string check_levels(const comm::MakeAllReduce& make, Board& board);
 
 /// Of a file that has passed.
 std::string words_of_passed(const Chapter& chapter, const Costs& own, const Costs& star);
