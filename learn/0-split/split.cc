@@ -11,7 +11,7 @@ namespace ringlet::learn {
 Share share_of(int rank, int ranks, int batch) { not_written_yet(rank, ranks, batch); }
 
 // Afterwards the ranks' answers are added, and nothing else is done with the sum.
-double contribution(double own_mean, int own, int ranks, int batch) {
+double contribution(double own_mean, int own, [[maybe_unused]] int ranks, int batch) {
   not_written_yet(own_mean, own, ranks, batch);
 }
 
