@@ -20,6 +20,7 @@
 #include <fstream>
 #include <limits>
 #include <new>
+#include <string_view>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -83,12 +84,25 @@ void settle_child(const Limits& limits, pid_t parent) {
   std::at_quick_exit(on_exit_of_child);
 }
 
-std::string text_of_signal(int signal) {
+/// What a failed assert() prints; empty where the file printed none.
+std::string failed_assertion(const std::string& printed) {
+  constexpr std::string_view kBegin = "Assertion `", kEnd = "' failed.";
+  const std::size_t begin = printed.rfind(kBegin);
+  if (begin == std::string::npos) return {};
+  const std::size_t text = begin + kBegin.size(), end = printed.find(kEnd, text);
+  return end == std::string::npos ? std::string() : printed.substr(text, end - text);
+}
+
+std::string text_of_signal(int signal, const std::string& printed) {
   if (signal == SIGSEGV || signal == SIGBUS) {
     return "touches memory that is not its own (signal " + std::to_string(signal) + ")";
   }
   if (signal == SIGABRT) {
-    return "aborts: an exception left a thread or a noexcept function, or memory is damaged";
+    constexpr std::size_t kLongest = 200;  // bytes
+    const std::string assertion = failed_assertion(printed);
+    if (!assertion.empty()) return "fails its assertion " + on_one_line(assertion, kLongest);
+    return "aborts: an exception left a thread or a noexcept function, memory is damaged, or the "
+           "file itself calls abort()";
   }
   const char* const name = strsignal(signal);  // NOLINT: one thread
   return fmt::format("is ended by signal {} ({})", signal, name);
@@ -315,7 +329,7 @@ Finding in_child(const Limits& limits, const std::function<void(Board&)>& work,
         limits.all_busy_s, limits.all_asleep_s);
     finding.at = {};
   } else if (WIFSIGNALED(status)) {
-    finding.words = board.where() + " " + text_of_signal(WTERMSIG(status));
+    finding.words = board.where() + " " + text_of_signal(WTERMSIG(status), *printed);
   } else {
     finding.words = board.where() + " ends the program; run() only returns";
   }

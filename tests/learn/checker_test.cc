@@ -306,6 +306,11 @@ TEST(Checker, EndsWhateverAFileDoes) {
   expect(found(in_a_case([] { std::exit(0); })), Verdict::crash, where + "ends the program");
   expect(found(in_a_case([] { raise(SIGSEGV); })), Verdict::crash, where + "touches memory");
   expect(found(in_a_case([] { std::abort(); })), Verdict::crash, where + "aborts");
+  expect(found(in_a_case([] {
+           std::fputs("ring.cc:4: run: Assertion `p < 3' failed.\n", stderr);
+           std::abort();
+         })),
+         Verdict::crash, where + "fails its assertion p < 3");
   expect(found(in_a_case([] { raise(SIGSTOP); }), kShort), Verdict::endless,
          where + "does not come back");
   expect(found(in_a_case([] { pause(); }), kShort), Verdict::endless, where + "does not come back");
