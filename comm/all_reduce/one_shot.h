@@ -5,9 +5,9 @@
 //   3. every rank adds up all windows by itself, in the order of ranks, ((x0 + x1) + x2) + ...;
 //      narrow floats in f32 and rounded once
 //
-// One meeting, and nothing is sent. Each rank reads p n bytes. Data that are longer than a window
-// go through it in pieces. Short data in the memory of the host have a window of their own, and the
-// first two steps are one call (PeerAccess::share()).
+// One meeting, and nothing is sent. Each rank reads (p-1) n bytes of the others, and its own n.
+// Data that are longer than a window go through it in pieces. Short data in the memory of the host
+// have a window of their own, and the first two steps are one call (PeerAccess::share()).
 #pragma once
 
 #include <array>
@@ -23,8 +23,9 @@ class OneShotAllReduce final : public AllReduce {
  public:
   static constexpr const char* kName = "one-shot";
   static constexpr Needs kNeeds = Needs::peer_access;
-  /// One meeting, and the other ranks' n bytes each. The copy to the window is left out, as that to
-  /// a buffer is in an exchange: counted here alone, doubling would seem faster at every size.
+  /// One meeting, and n bytes of each rank, its own too. The copy to the window is left out, as
+  /// that to a buffer is in an exchange: counted here alone, doubling would seem faster at every
+  /// size.
   static PathCost path_cost(int ranks, double bytes);
 
   /// Throws ContractError as peers_of().

@@ -5,8 +5,8 @@
 //      writes the sum into the memory of each
 //   3. the ranks meet again: all is written
 //
-// Nothing is copied. Each rank reads and writes n bytes in all, whatever p is. It adds in the order
-// of ranks, ((x0 + x1) + x2) + ..., narrow floats in f32 and rounded once.
+// Nothing is copied. Each rank reads n (p-1)/p bytes of the others and writes as many to them. It
+// adds in the order of ranks, ((x0 + x1) + x2) + ..., narrow floats in f32 and rounded once.
 //
 // Between processes this holds for memory of Transport::allocator(). Of other memory they see each
 // other's windows only. Two-shot then works through the data in pieces of a window's size, which
