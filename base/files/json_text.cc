@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/files/atomic_file.h"
 
@@ -20,6 +22,17 @@ std::string reason(const std::exception& error) {
   const auto end_of_number = text.find("] ");
   return on_one_line(end_of_number == text.npos ? text : text.substr(end_of_number + 2), kShown);
 }
+
+/// As deep as anybody's file of figures may nest; those of ours have six levels. The library's own
+/// functions call themselves for each level, and a deep text would take all of the stack.
+constexpr int kDeepest = 100;
+
+std::string too_deep(int limit) { return fmt::format("nested deeper than {}", limit); }
+
+class NestsTooDeeply : public json::exception {
+ public:
+  NestsTooDeeply() : exception(0, too_deep(kDeepest).c_str()) {}
+};
 
 /// Notes the way to the value that is being read, and where the text breaks.
 class WayReader : public nlohmann::json_sax<json> {
@@ -42,12 +55,7 @@ class WayReader : public nlohmann::json_sax<json> {
   bool start_array(std::size_t) override { return open(true); }
   bool end_array() override { return close(); }
   bool parse_error(std::size_t, const std::string&, const json::exception& error) override {
-    found = JsonBreak{{}, reason(error)};
-    for (const Level& level : levels_) {
-      const std::string step = level.is_list ? std::to_string(level.entry) : level.name;
-      if (!step.empty()) found->way.push_back(step);
-    }
-    return false;
+    return breaks(reason(error));
   }
 
  private:
@@ -57,7 +65,16 @@ class WayReader : public nlohmann::json_sax<json> {
     std::string name = {};  ///< the last one of an object
   };
 
+  bool breaks(std::string why) {
+    found = JsonBreak{{}, std::move(why)};
+    for (const Level& level : levels_) {
+      const std::string step = level.is_list ? std::to_string(level.entry) : level.name;
+      if (!step.empty()) found->way.push_back(step);
+    }
+    return false;
+  }
   bool open(bool is_list) {
+    if (std::ssize(levels_) == kDeepest) return breaks(too_deep(kDeepest));
     levels_.push_back({is_list});
     return true;
   }
@@ -102,10 +119,12 @@ int json_depth(std::string_view text) {
 }
 
 nlohmann::json parse_json(std::string_view text) {
+  if (json_depth(text) > kDeepest) throw NestsTooDeeply();
   return nlohmann::json::parse(text.begin(), text.end());
 }
 
 nlohmann::json json_or_discarded(std::string_view text) {
+  if (json_depth(text) > kDeepest) return json::value_t::discarded;
   return nlohmann::json::parse(text.begin(), text.end(), nullptr, false);
 }
 
@@ -114,7 +133,7 @@ nlohmann::json parse_json_text(const std::string& source, std::string_view text,
     throw FileError(fmt::format("{} is not valid JSON ({}); the file is damaged", source, why));
   };
   if (text.find('\0') != std::string_view::npos) fail("a zero byte");
-  if (json_depth(text) > max_depth) fail(fmt::format("nested deeper than {}", max_depth));
+  if (json_depth(text) > max_depth) fail(too_deep(max_depth));
   try {
     return parse_json(text);
   } catch (const nlohmann::json::exception& error) {

@@ -2,7 +2,7 @@
 //
 // The library would follow any depth of nesting, takes a zero byte for the end of the text, and
 // quotes what it read in its messages. Here nesting has a limit, a zero byte is an error, and
-// messages stay on one line.
+// messages stay on one line. Nothing is read that nests deeper than 100.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -22,7 +22,8 @@ int json_depth(std::string_view text);
 /// which takes the compiler longer than most files that parse something: here it is made once.
 nlohmann::json parse_json(std::string_view text);
 
-/// The same of any text; nlohmann::json::value_t::discarded where it is not valid JSON.
+/// The same of any text; nlohmann::json::value_t::discarded where it is not valid JSON, or nests
+/// too deeply.
 nlohmann::json json_or_discarded(std::string_view text);
 
 /// Where a text stops being JSON.
@@ -32,8 +33,8 @@ struct JsonBreak {
   std::vector<std::string> way;
   std::string why;  ///< "parse error at line 3, column 15: ...", on one line
 };
-/// Nothing where the whole text is JSON. NaN and Infinity, as Python writes them, are none, nor is
-/// a number beyond those of double.
+/// Nothing where json_or_discarded() would read the text. NaN and Infinity, as Python writes
+/// them, are none, nor is a number beyond those of double.
 std::optional<JsonBreak> where_json_breaks(std::string_view text);
 
 /// Parses `text`, which `source` (a file, "m.jsonl: line 3") holds. Throws FileError

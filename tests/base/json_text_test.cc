@@ -39,6 +39,20 @@ TEST(JsonText, IsParsedOrDiscarded) {
   }
 }
 
+/// What can be parsed at that depth would take all of the stack when it is copied.
+TEST(JsonText, NestedTooDeeplyIsNotRead) {
+  const auto nested = [](std::size_t depth) {
+    return std::string(depth, '[') + std::string(depth, ']');
+  };
+  EXPECT_FALSE(json_or_discarded(nested(100)).is_discarded());
+  EXPECT_FALSE(where_json_breaks(nested(100)));
+  for (const std::size_t depth : {101, 100000}) {
+    EXPECT_TRUE(json_or_discarded(nested(depth)).is_discarded()) << depth;
+    EXPECT_THROW(parse_json(nested(depth)), nlohmann::json::exception) << depth;
+    EXPECT_EQ(where_json_breaks(nested(depth)).value().why, "nested deeper than 100") << depth;
+  }
+}
+
 TEST(JsonText, BreaksAtAValue) {
   using Way = std::vector<std::string>;
   const auto way = [](const char* text) { return where_json_breaks(text).value().way; };

@@ -172,6 +172,18 @@ TEST_F(CompareCommand, RefusesAFileThatIsCutAnywhere) {
   }
 }
 
+TEST_F(CompareCommand, RefusesAFileThatNestsDeeplyAndSoDoOthers) {
+  const std::string nested = std::string(60000, '[') + std::string(60000, ']');
+  const std::string deep = file("d.json", R"({"rows":[{"a":)" + nested + "}]}");
+  const std::string good = file("a.json", document(100, 100).dump());
+  const Arguments measure{"bench", "all-reduce", "--no-measure", "--with"};
+  for (const Arguments& command :
+       {Arguments{"compare", good, deep}, measure + Arguments{deep},
+        Arguments{"simulate", "--from", deep}, Arguments{"simulate", "--measured", deep}}) {
+    EXPECT_TRUE(fails_with(1, ringlet(command), {"(nested deeper than 100)"}));
+  }
+}
+
 /// Infinity and NaN, as Python writes them, beyond what a double holds, and what is no number.
 TEST_F(CompareCommand, NamesRowAndFieldOfOddNumbers) {
   const json good = document(10, 20);
