@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <set>
+#include <utility>
 
 #include "app/cli/outputs.h"
 #include "app/cli/processes.h"
@@ -12,7 +14,6 @@
 #include "app/cli/usage.h"
 #include "app/cli/version.h"
 #include "app/commands/budget_flags.h"
-#include "app/report/all_reduce_page.h"
 #include "base/files/atomic_file.h"
 #include "base/files/input_file.h"
 #include "base/files/json_text.h"
@@ -22,6 +23,7 @@
 #include "bench/all_reduce/measure.h"
 #include "bench/all_reduce/samples.h"
 #include "comm/processes/launch.h"
+#include "train/telemetry/device_report.h"
 
 namespace ringlet::app {
 
@@ -50,12 +52,29 @@ nlohmann::json rows_json(const std::vector<bench::Measurement>& rows) {
 
 OtherRows read_others(const AllReduceFlags& flags) {
   OtherRows others;
+  std::set<std::string> machines;
   for (const fs::path& file : flags.with) {
     const auto rows = bench::read_measurements(file);
-    others.rows.insert(others.rows.end(), rows.begin(), rows.end());
-    const nlohmann::json machine = bench::read_machine(file);
-    if (!machine.is_null()) others.machines.push_back(machine);
+    report::RowsOrigin origin{on_one_line(file.string()), bench::read_machine(file)};
+    std::string machine = bench::machine_name(origin.machine);
+    if (machine.empty()) {
+      machine = "a machine that is not told";
+    } else {
+      machines.insert(machine);
+    }
+    for (const bench::Measurement& row : rows) others.rows.emplace_back(row).machine = machine;
+    others.origins.push_back(std::move(origin));
   }
+  if (others.rows.empty()) return others;
+  if (!flags.no_measure) {
+    const train::DeviceReport here = train::survey_processor();
+    others.own_machine =
+        bench::machine_name({{"processor", here.processor}, {"cores", here.cores}});
+    machines.insert(others.own_machine);
+  }
+  if (machines.size() > 1) return others;
+  others.own_machine.clear();
+  for (bench::Measurement& row : others.rows) row.machine.clear();
   return others;
 }
 
@@ -79,13 +98,24 @@ void check_bench_outputs(const AllReduceFlags& flags, const CLI::App& command, i
 
 namespace {
 
+std::vector<bench::Measurement> all_rows(const BenchOutcome& outcome, const OtherRows& others) {
+  std::vector<bench::Measurement> all = outcome.rows;
+  for (bench::Measurement& row : all) row.machine = others.own_machine;
+  all.insert(all.end(), others.rows.begin(), others.rows.end());
+  return all;
+}
+
 /// The rows of --with, and which rows are the fastest of all.
 void print_others(const People& people, const BenchOutcome& outcome, const OtherRows& others) {
   if (others.rows.empty()) return;
-  std::vector<bench::Measurement> all = outcome.rows;
-  all.insert(all.end(), others.rows.begin(), others.rows.end());
+  for (const report::RowsOrigin& origin : others.origins) {
+    people.say("rows of {}: {}\n", origin.name, report::text_of(origin));
+  }
+  const bool unlike = !others.rows.front().machine.empty();
+  people.say("{}\n", unlike ? "the machines are unlike, and each is compared by itself\n" : "");
   for (const bench::Comparison& comparison : bench::compare(others.rows)) {
-    people.say("{} ranks, {}, by --with\n{}", comparison.ranks, work_text(comparison),
+    people.say("{} ranks, {}, by --with{}\n{}", comparison.ranks, work_text(comparison),
+               bench::where_text(comparison.machine),
                bench::table_heading(bench::label_width(comparison)));
     for (const bench::Series& series : comparison.series) {
       for (bench::Measurement row : series.rows) {
@@ -96,19 +126,17 @@ void print_others(const People& people, const BenchOutcome& outcome, const Other
     people.say("\n");
   }
   people.say("{}", busy_line(others.rows));
-  for (const bench::Comparison& comparison : bench::compare(all)) {
-    people.say("all of {} ranks, {}\n{}\n", comparison.ranks, work_text(comparison),
-               to_text(comparison));
+  for (const bench::Comparison& comparison : bench::compare(all_rows(outcome, others))) {
+    people.say("all of {} ranks, {}{}\n{}\n", comparison.ranks, work_text(comparison),
+               bench::where_text(comparison.machine), to_text(comparison));
   }
 }
 
 void write_report(const People& people, const fs::path& file, const BenchOutcome& outcome,
                   const OtherRows& others, const nlohmann::json& machine) {
-  std::vector<bench::Measurement> rows = outcome.rows;
-  rows.insert(rows.end(), others.rows.begin(), others.rows.end());
-  const bool theirs = machine.is_null() && !others.machines.empty();
-  const std::string page =
-      report::all_reduce_page(rows, theirs ? others.machines.front() : machine);
+  std::vector<report::RowsOrigin> origins = others.origins;
+  if (!outcome.rows.empty()) origins.insert(origins.begin(), {"this measurement", machine});
+  const std::string page = report::all_reduce_page(all_rows(outcome, others), origins);
   write_file_atomically(file, page);
   print_if_possible([&] {
     people.say("wrote {} ({} KiB); open it in a browser\n", on_one_line(file.string()),

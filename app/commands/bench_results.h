@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "app/commands/all_reduce_bench_flags.h"
+#include "app/report/all_reduce_page.h"
 #include "base/error.h"
 #include "bench/all_reduce/core_distance.h"
 #include "bench/all_reduce/machine.h"
@@ -51,10 +52,12 @@ struct BenchOutcome {
   std::string raw{};  ///< bench::raw_lines() of the rows
 };
 
-/// Rows of the files of --with, and the machines that they were measured on.
+/// Rows of the files of --with. Where they, or what is measured here, are of unlike machines, each
+/// row says of which.
 struct OtherRows {
-  std::vector<bench::Measurement> rows;
-  std::vector<nlohmann::json> machines;
+  std::vector<bench::Measurement> rows{};
+  std::vector<report::RowsOrigin> origins{};  ///< of each file
+  std::string own_machine{};  ///< of what is measured here, where machines are unlike; else empty
 };
 OtherRows read_others(const AllReduceFlags& flags);
 

@@ -10,8 +10,10 @@
 
 #include "app/report/axis.h"
 #include "app/report/html.h"
+#include "base/one_line.h"
 #include "bench/all_reduce/collective.h"
 #include "bench/all_reduce/comparison.h"
+#include "bench/all_reduce/machine.h"
 #include "bench/all_reduce/measure.h"
 #include "bench/all_reduce/sizes.h"
 #include "train/recipe/version.h"
@@ -118,8 +120,8 @@ Html facts_of(const std::vector<bench::Comparison>& comparisons, const json& mac
   }
   const auto who = [](const bench::Series& series, const bench::Measurement& m) {
     const bool is_only = m.strategy == bench::kOnlyStrategy;
-    return fmt::format("{}, {}, {} ranks", is_only ? m.collective : series.label,
-                       bench::size_text(m.bytes), m.ranks);
+    return fmt::format("{}, {}, {} ranks{}", is_only ? m.collective : series.label,
+                       bench::size_text(m.bytes), m.ranks, bench::where_text(m.machine));
   };
   Html html = "<dl class=\"facts\">\n";
   if (quickest != nullptr) {
@@ -161,31 +163,60 @@ Html answers_of(const std::vector<bench::Comparison>& comparisons, bool several_
     std::string what = "Here";
     if (comparisons.size() > 1) what += fmt::format(", {} ranks", comparison.ranks);
     if (several_works) what += ", " + work_text(comparison);
+    if (!comparison.machine.empty()) what.replace(0, 4, "On " + comparison.machine);
     html += markup("<h1{}>{}: {}</h1>\n", html.empty() ? Html() : Html(" class=\"more\""), what,
                    answer_of(comparison));
   }
   return html;
 }
 
+bool are_unlike(const Rows& rows) { return !rows.empty() && !rows.front().machine.empty(); }
+
+/// The machine of all rows; null where it is not known, and where there are several.
+json only_machine(const Rows& rows, const std::vector<RowsOrigin>& origins) {
+  if (are_unlike(rows)) return {};
+  for (const RowsOrigin& origin : origins) {
+    if (origin.machine.is_object()) return origin.machine;
+  }
+  return {};
+}
+
+/// Which rows are of which machine and day, where they come from several places.
+Html origins_of(const Rows& rows, const std::vector<RowsOrigin>& origins) {
+  Html html;
+  if (origins.size() < 2) return html;
+  if (are_unlike(rows)) {
+    html +=
+        "<p class=\"warning\">The rows are of unlike machines: each is compared by itself.</p>\n";
+  }
+  for (const RowsOrigin& origin : origins) {
+    html += markup("<p class=\"note\">Rows of {}: {}.</p>\n", origin.name, text_of(origin));
+  }
+  return html;
+}
+
 Html heading_of(const std::vector<bench::Measurement>& rows,
-                const std::vector<bench::Comparison>& comparisons, const json& machine) {
+                const std::vector<bench::Comparison>& comparisons,
+                const std::vector<RowsOrigin>& origins) {
+  const json machine = only_machine(rows, origins);
   std::set<std::string> work, engines;
   for (const bench::Comparison& comparison : comparisons) work.insert(work_text(comparison));
   for (const bench::Measurement& row : rows) engines.insert(row.engine);
   std::string lede = fmt::format("{} of {}", fmt::join(engines, ", "), fmt::join(work, ", "));
   if (machine.is_object()) {
-    if (machine.contains("processor")) lede += " on " + machine.at("processor").get<std::string>();
-    if (machine.contains("cores")) lede += fmt::format(", {} cores", machine.at("cores").dump());
-    if (machine.contains("started")) lede += ", " + machine.at("started").get<std::string>();
+    const std::string name = bench::machine_name(machine);
+    if (!name.empty()) lede += " on " + name;
+    const bool one_day = origins.size() == 1 && machine.contains("started");
+    if (one_day) lede += ", " + machine.at("started").get<std::string>();
   }
   const bool pinned = std::all_of(rows.begin(), rows.end(), [](const bench::Measurement& row) {
     return row.engine != "ringlet" || row.pinned;
   });
   if (pinned && engines.count("ringlet") > 0) lede += ", each of Ringlet's ranks on its own core";
   Html html =
-      markup("<header>\n<p class=\"kicker\">ringlet {}</p>\n{}{}<p class=\"lede\">{}.</p>\n{}",
+      markup("<header>\n<p class=\"kicker\">ringlet {}</p>\n{}{}<p class=\"lede\">{}.</p>\n{}{}",
              command_of(rows), busy_of(rows), answers_of(comparisons, work.size() > 1), lede,
-             facts_of(comparisons, machine));
+             origins_of(rows, origins), facts_of(comparisons, machine));
   const auto wrong = std::count_if(rows.begin(), rows.end(), [](auto& m) { return !m.right(); });
   if (wrong > 0) {
     html +=
@@ -251,7 +282,8 @@ Html fastest_of(const bench::Comparison& comparison, int number, bool has_models
 
 Html section_of(const bench::Comparison& comparison, int number) {
   const Html models = model_plots_of(comparison, number);
-  Html html = markup("<h2>{} ranks, {}</h2>\n", comparison.ranks, work_text(comparison));
+  Html html = markup("<h2>{} ranks, {}{}</h2>\n", comparison.ranks, work_text(comparison),
+                     bench::where_text(comparison.machine));
   html += plots_of(comparison, number);
   if (comparison.series.size() > 1) html += fastest_of(comparison, number, !models.empty());
   if (!comparison.open.empty()) {
@@ -280,9 +312,9 @@ Html rows_of(const bench::Comparison& comparison) {
     html += markup(
         "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{:.2f}</td><td>{:.2f}</td>"
         "<td>{:.2f}</td><td>{:.2f}</td><td>{:.2f}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
-        bench::size_text(m->bytes), series->label, m->ranks, m->count, m->median_us, m->min_us,
-        m->p99_us, m->algbw_gbs(), m->busbw_gbs(), wrong, m->iterations,
-        m->counts ? "yes" : "no: " + m->why_not);
+        bench::size_text(m->bytes), series->label + bench::where_text(m->machine), m->ranks,
+        m->count, m->median_us, m->min_us, m->p99_us, m->algbw_gbs(), m->busbw_gbs(), wrong,
+        m->iterations, m->counts ? "yes" : "no: " + m->why_not);
   }
   return html;
 }
@@ -309,7 +341,7 @@ std::string rates_text(const json& rates) {
 
 Html machine_of(const json& machine) {
   if (!machine.is_object()) {
-    return "<p class=\"note\">The files do not say on which machine they were measured.</p>\n";
+    return "<p class=\"note\">The file does not say on which machine it was measured.</p>\n";
   }
   const auto text = [&](const char* name) { return machine.value(name, std::string()); };
   Pairs pairs{{"Processor", text("processor")}};
@@ -339,15 +371,28 @@ Html machine_of(const json& machine) {
 
 }  // namespace
 
+std::string text_of(const RowsOrigin& origin) {
+  std::string text = bench::machine_name(origin.machine);
+  if (text.empty()) return "it does not say on which machine";
+  if (origin.machine.contains("started")) {
+    text += ", " + on_one_line(origin.machine.at("started").get<std::string>(), 30);
+  }
+  return text;
+}
+
 std::string all_reduce_page(const std::vector<bench::Measurement>& measurements,
-                            const json& machine) {
+                            const std::vector<RowsOrigin>& origins) {
   const std::vector<bench::Comparison> comparisons = bench::compare(measurements);
-  Html body = heading_of(measurements, comparisons, machine);
+  Html body = heading_of(measurements, comparisons, origins);
   for (std::size_t i = 0; i < comparisons.size(); ++i) {
     body += section_of(comparisons[i], static_cast<int>(i + 1));
   }
   body += table_of(comparisons, measurements.size());
-  body += "<h2>How, and on what</h2>\n" + how_of(measurements) + machine_of(machine);
+  body += "<h2>How, and on what</h2>\n" + how_of(measurements);
+  for (const RowsOrigin& origin : origins) {
+    if (origins.size() > 1) body += markup("<h3>Rows of {}</h3>\n", origin.name);
+    body += machine_of(origin.machine);
+  }
   body += markup("<footer>Made by ringlet {} {}.</footer>\n", train::kVersion,
                  command_of(measurements));
   return page_of(title_of(measurements) + " (Ringlet)", body);

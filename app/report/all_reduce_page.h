@@ -3,7 +3,7 @@
 // table, and the machine. It stands alone, as every page of Ringlet (app/report/html.h).
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -13,10 +13,18 @@
 
 namespace ringlet::app::report {
 
-/// `machine`: what to_json(MachineRecord) gave, or null where it is not known. Figures have the ids
-/// time-K, busbw-K and model-K-STRATEGY for the K-th comparison (comparison.h), K from 1 on.
+/// Where some of a page's rows come from.
+struct RowsOrigin {
+  std::string name;        ///< "this measurement", or a file's
+  nlohmann::json machine;  ///< as to_json(MachineRecord) gives it; null where it is not known
+};
+/// "AMD EPYC, 2 cores, 2026-11-22T03:00:40Z"
+std::string text_of(const RowsOrigin& origin);
+
+/// Figures have the ids time-K, busbw-K and model-K-STRATEGY for the K-th comparison
+/// (comparison.h), K from 1 on.
 std::string all_reduce_page(const std::vector<bench::Measurement>& measurements,
-                            const nlohmann::json& machine);
+                            const std::vector<RowsOrigin>& origins);
 
 /// The page's answer in a sentence: which of the first engine's strategies to take. "two-shot from
 /// 8 KiB, 3.1 times as fast as the ring at 32 KiB; doubling up to 4 KiB". One that takes at most a

@@ -22,8 +22,9 @@ namespace {
 
 bool same_work(const Comparison& comparison, const Measurement& m) {
   return std::tie(comparison.collective, comparison.ranks, comparison.machines, comparison.level,
-                  comparison.type, comparison.op, comparison.root, comparison.in_place) ==
-         std::tie(m.collective, m.ranks, m.machines, m.level, m.type, m.op, m.root, m.in_place);
+                  comparison.type, comparison.op, comparison.root, comparison.in_place,
+                  comparison.machine) == std::tie(m.collective, m.ranks, m.machines, m.level,
+                                                  m.type, m.op, m.root, m.in_place, m.machine);
 }
 
 bool same_series(const Measurement& a, const Measurement& b) {
@@ -276,8 +277,8 @@ std::vector<Comparison> compare(const std::vector<Measurement>& measurements) {
     auto same = std::find_if(comparisons.begin(), comparisons.end(),
                              [&](const auto& comparison) { return same_work(comparison, m); });
     if (same == comparisons.end()) {
-      same = comparisons.insert(
-          same, {m.collective, m.ranks, m.machines, m.level, m.type, m.op, m.root, m.in_place});
+      same = comparisons.insert(same, {m.collective, m.ranks, m.machines, m.level, m.type, m.op,
+                                       m.root, m.in_place, m.machine});
     }
     add(*same, m, labels);
   }

@@ -74,14 +74,15 @@ struct Comparison {
   std::string type, op;
   int root = kNoRoot;
   bool in_place = true;
+  std::string machine{};  ///< Measurement::machine
   std::vector<Series> series{};
   std::vector<Stretch> fastest{};    ///< by the median; in ascending order
   std::vector<std::int64_t> open{};  ///< sizes at which nothing says which is the fastest
   std::vector<Regret> regrets{};  ///< of the series that pick, where strategies stand beside them
 };
 
-/// One for each collective, number of ranks and machines, level, type, operation, root and in place
-/// or not, in the order in which they first come.
+/// One for each collective, number of ranks and machines, level, type, operation, root, in place or
+/// not, and machine, in the order in which they first come.
 std::vector<Comparison> compare(const std::vector<Measurement>& measurements);
 
 /// The same by the fitted models, between the least and the largest measured size. `from` and `to`
@@ -93,6 +94,8 @@ std::string names_of(const Stretch& stretch, const Comparison& comparison);
 /// "f32 sum in place", which is of all-reduce; else "reduce to rank 0, f32 sum in place".
 std::string work_text(const Measurement& row);
 std::string work_text(const Comparison& comparison);
+/// ", on AMD EPYC, 2 cores"; "" where all rows are of one machine.
+std::string where_text(const std::string& machine);
 /// Characters of the longest label, but at least those of the table's column.
 int label_width(const Comparison& comparison);
 /// "auto takes 1.03 times the best strategy's time in the median, at worst 1.41 times (8K)"

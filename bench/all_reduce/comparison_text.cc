@@ -60,6 +60,10 @@ std::string work_text(const Comparison& comparison) {
   return work_text(comparison.series.front().rows.front());
 }
 
+std::string where_text(const std::string& machine) {
+  return machine.empty() ? "" : ", on " + machine;
+}
+
 int label_width(const Comparison& comparison) {
   int width = kStrategyWidth;
   for (const Series& series : comparison.series) {

@@ -1,6 +1,7 @@
 #include "bench/all_reduce/machine.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <array>
 #include <cstdlib>
@@ -8,6 +9,7 @@
 
 #include "base/files/input_file.h"
 #include "base/files/json_text.h"
+#include "base/one_line.h"
 #include "base/utc_time.h"
 #include "bench/all_reduce/measurement.h"
 #include "train/recipe/version.h"
@@ -86,6 +88,17 @@ bool is_list(const nlohmann::json& machine, const char* name,
 }
 
 }  // namespace
+
+std::string machine_name(const nlohmann::json& machine) {
+  constexpr std::size_t kLongest = 60;
+  std::vector<std::string> words;
+  if (!machine.is_object()) return "";
+  if (machine.contains("processor")) {
+    words.push_back(on_one_line(machine.at("processor").get<std::string>(), kLongest));
+  }
+  if (machine.contains("cores")) words.push_back(machine.at("cores").dump() + " cores");
+  return fmt::format("{}", fmt::join(words, ", "));
+}
 
 nlohmann::json read_machine(const std::filesystem::path& file) {
   nlohmann::json json = json_or_discarded(read_text(file, kMostRowsBytes));

@@ -32,6 +32,8 @@ MachineRecord survey_machine();
 std::vector<double> load_average();
 
 nlohmann::json to_json(const MachineRecord& machine);
+/// "AMD EPYC, 2 cores", of what to_json() or read_machine() gave; "" where that tells nothing.
+std::string machine_name(const nlohmann::json& machine);
 /// The "machine" of a file of rows, without the fields that to_json() would not write (other
 /// programs' files have processor and cores only). Null where there is none.
 nlohmann::json read_machine(const std::filesystem::path& file);

@@ -60,9 +60,11 @@ struct Measurement {
   /// CoreLooks::share() of the rank with the largest (base/core_pace.h); below 0: not known.
   double shared_core = -1;
   bool checked = true;
-  std::int64_t wrong = 0;                    ///< elements, over all ranks and compared iterations
-  std::vector<std::string> hashes{};         ///< of each rank's last result
-  std::vector<RankTime> by_rank{};           ///< of each rank; empty: not known
+  std::int64_t wrong = 0;             ///< elements, over all ranks and compared iterations
+  std::vector<std::string> hashes{};  ///< of each rank's last result
+  std::vector<RankTime> by_rank{};    ///< of each rank; empty: not known
+  /// In words, where rows of unlike machines are shown together; else empty. It is in no file.
+  std::string machine{};
   std::shared_ptr<const Samples> samples{};  ///< of all calls, where they are kept
 
   /// Bytes / median, in GB/s (1e9).

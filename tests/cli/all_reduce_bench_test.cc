@@ -461,11 +461,51 @@ TEST_F(AllReduceReport, ShowsFilesWithoutMeasuring) {
   const Outcome outcome =
       ringlet({"bench", "all-reduce", "--no-measure", "--with", peers(), "--report", page()});
   ASSERT_TRUE(succeeds(outcome));
-  EXPECT_TRUE(holds(read_file(page()), {"openmpi of f32 sum", "do not say on which machine"}));
+  EXPECT_TRUE(holds(read_file(page()), {"openmpi of f32 sum", "does not say on which machine"}));
   EXPECT_TRUE(fails_with(2, ringlet({"bench", "all-reduce", "--no-measure"}), {"without --with"}));
   write_file(peers(), "{\"rows\":[{}]}");
   EXPECT_TRUE(fails_with(1, ringlet(quick_bench({"--with", peers()})),
                          {peers(), "row 1: 'engine' is missing", "--json"}));
+}
+
+/// A file of two sizes of ring and tree, measured on the processor.
+std::string rows_of(const std::string& processor, const std::string& started) {
+  nlohmann::json rows = nlohmann::json::array();
+  const std::string lines = peers_rows();
+  for (std::size_t begin = 0; begin < lines.size(); begin = lines.find('\n', begin) + 1) {
+    rows.push_back(json_or_discarded(lines.substr(begin, lines.find('\n', begin) - begin)));
+  }
+  const nlohmann::json machine{{"processor", processor}, {"cores", 2}, {"started", started}};
+  return nlohmann::json{{"machine", machine}, {"rows", rows}}.dump();
+}
+
+TEST_F(AllReduceReport, SaysOfWhichMachineRowsAreAndComparesEachByItself) {
+  const std::string a = folder_ / "a.json", b = folder_ / "b.json", c = folder_ / "c.json";
+  write_file(a, rows_of("An abacus", "2026-11-01"));
+  write_file(b, rows_of("A slide rule", "2026-11-02"));
+  write_file(c, rows_of("An abacus", "2026-11-03"));
+  const Arguments show{"bench", "all-reduce", "--no-measure", "--report", page(), "--force"};
+  const Outcome unlike = ringlet(show + Arguments{"--with", a, "--with", b});
+  ASSERT_TRUE(succeeds(unlike));
+  const std::string abacus = "2 ranks, f32 sum in place, on An abacus, 2 cores";
+  const std::string rule = "2 ranks, f32 sum in place, on A slide rule, 2 cores";
+  EXPECT_TRUE(holds(unlike.out, {"rows of " + a + ": An abacus, 2 cores, 2026-11-01\n",
+                                 "rows of " + b + ": A slide rule, 2 cores, 2026-11-02\n",
+                                 "the machines are unlike", "all of " + abacus, "all of " + rule}));
+  EXPECT_TRUE(holds(read_file(page()),
+                    {"The rows are of unlike machines", "<h2>" + abacus, "<h2>" + rule,
+                     ": An abacus, 2 cores, 2026-11-01.", ": A slide rule, 2 cores, 2026-11-02.",
+                     ">On An abacus, 2 cores, 2 ranks: "}));
+
+  const Outcome alike = ringlet(show + Arguments{"--with", a, "--with", c});
+  ASSERT_TRUE(succeeds(alike));
+  EXPECT_EQ(alike.out.find("unlike"), alike.out.npos) << alike.out;
+  EXPECT_TRUE(holds(read_file(page()), {"sum in place on An abacus, 2 cores.", "2026-11-03."}));
+
+  const Outcome measured = ringlet(quick_bench({"--strategies", "ring", "--with", a}));
+  ASSERT_TRUE(succeeds(measured));
+  EXPECT_TRUE(holds(measured.out, {"the machines are unlike", "all of " + abacus}));
+  EXPECT_EQ(measured.out.find("all of 2 ranks, f32 sum in place\n"), measured.out.npos);
 }
 
 TEST_F(AllReduceReport, EndsWithOneWhereRowsAreWrong) {
