@@ -9,11 +9,13 @@
 #include "app/cli/before_meeting.h"
 #include "app/cli/commands.h"
 #include "app/cli/error_exit.h"
+#include "app/cli/outputs.h"
 #include "app/cli/processes.h"
 #include "app/cli/signals.h"
 #include "app/cli/usage.h"
 #include "app/commands/all_reduce_bench_flags.h"
 #include "app/commands/budget_flags.h"
+#include "base/files/atomic_file.h"
 #include "base/one_line.h"
 #include "bench/all_reduce/comparison.h"
 #include "bench/all_reduce/machine.h"
@@ -98,7 +100,10 @@ void prepare(const TuneFlags& flags) {
   if (flags.file.empty()) {
     throw UsageError("there is no HOME to keep the table in; name a file with --file");
   }
+  require_name("--file", flags.file);
   train::read_times(flags.file, DeviceKind::cpu, "");  // throws now where it holds something else
+  if (flags.file.has_parent_path()) require_writable_directory(flags.file.parent_path());
+  require_writable_file(flags.file);
   const std::vector<double> load = bench::load_average();
   if (!load.empty() && load.front() > 0.5 * std::thread::hardware_concurrency()) {
     print_warning(fmt::format(
@@ -134,7 +139,10 @@ bool keep(const TuneFlags& flags, const bench::AllReduceBenchOptions& options,
 
 void say_where(const TuneFlags& flags, bool kept) {
   if (kept) {
-    fmt::print("kept in {}; --sync auto reads it\n", on_one_line(flags.file.string()));
+    fmt::print("kept in {}; {}\n", on_one_line(flags.file.string()),
+               flags.file == train::tuning_file()
+                   ? "--sync auto reads it"
+                   : "--sync auto does not look there, but ringlet simulate --from reads it");
   } else {
     fmt::print("nothing is kept; tune again when the machine has less to do\n");
   }

@@ -32,7 +32,8 @@ TEST(Tune, KeepsATableThatAutoPicksFrom) {
   EXPECT_TRUE(holds(tuned.out, {" s, and up to 5 s more to measure again"}));
   if (kept_nothing(tuned)) GTEST_SKIP() << tuned.out;
   const auto file = only_file_in(cache / "ringlet");
-  EXPECT_TRUE(holds(tuned.out, {"2 ranks: ", "kept in " + file.string()}));
+  EXPECT_TRUE(
+      holds(tuned.out, {"2 ranks: ", "kept in " + file.string() + "; --sync auto reads it\n"}));
 
   const Outcome picked = ringlet(quick_train({"--replicas", "2", "--sync", "auto"}), options);
   ASSERT_TRUE(succeeds(picked));
@@ -79,6 +80,33 @@ TEST(Tune, WithoutALauncherSaysWhatToDo) {
   EXPECT_TRUE(fails_with(2,
                          ringlet({"tune", "--processes"}, {.environment = {{"SLURM_JOB_ID", "7"}}}),
                          {"srun did not start this process"}));
+}
+
+TEST(Tune, SaysThatAutoDoesNotLookInAFileOfAnotherName) {
+  const TemporaryDirectory folder;
+  const std::string file = folder / "new/t.json";
+  const Outcome tuned = ringlet(
+      {"tune", "--ranks", "2", "--begin", "4K", "--end", "4K", "--budget", "5s", "--file", file});
+  ASSERT_EQ(tuned.code, 0) << tuned.err;
+  if (kept_nothing(tuned)) GTEST_SKIP() << tuned.out;
+  EXPECT_TRUE(holds(tuned.out, {"kept in " + file + "; --sync auto does not look there"}));
+}
+
+TEST(Tune, FindsOutThatAFileCannotBeWrittenBeforeItMeasures) {
+  const TemporaryDirectory folder;
+  write_file(folder / "plain", "");
+  write_file(folder / "rows.json", "{\"rows\": []}");
+  const auto refused = [](const std::string& file, int code, const std::string& words) {
+    const Outcome outcome = ringlet({"tune", "--file", file});
+    EXPECT_TRUE(fails_with(code, outcome, {words})) << file;
+    EXPECT_EQ(outcome.out, "") << file;
+  };
+  refused("-", 2, "--file - would not write to standard output");
+  refused(folder / "rows.json", 1, "is not what ringlet tune writes; name another file");
+  refused(folder / "plain/deeper/t.json", 1, "cannot make the folder");
+  refused("/proc/1/t.json", 1, "cannot write");
+  refused(folder.path(), 1, folder.path().string());
+  EXPECT_EQ(read_file(folder / "rows.json"), "{\"rows\": []}");
 }
 
 TEST(Tune, ABrokenTableIsNamed) {

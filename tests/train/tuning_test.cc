@@ -92,9 +92,9 @@ TEST(Tuning, AFileThatIsNoneIsNamed) {
       read_tuning(folder / "table.json", DeviceKind::cpu, "local");
       FAIL() << content;
     } catch (const FileError& error) {
-      EXPECT_EQ(std::string(error.what()),
-                (folder / "table.json").string() +
-                    " is not what ringlet tune writes; delete it, or run ringlet tune again");
+      EXPECT_EQ(
+          std::string(error.what()),
+          (folder / "table.json").string() + " is not what ringlet tune writes; name another file");
     }
   }
   for (const char* content : {"3", R"({"ranges": ["ring"]})", R"({"ranges": [{"device": 3}]})"}) {
@@ -119,6 +119,24 @@ TEST(Tuning, OfStrategiesThatThisVersionDoesNotKnowIsPassedOver) {
   for (const std::int64_t bytes : {1, 10'000, 10'000'000}) {
     EXPECT_STREQ(with.name_for(bytes), without.name_for(bytes));
   }
+}
+
+TEST(Tuning, OfTheUsualFileThatIsDamagedIsMadeAnewOnceThatIsDeleted) {
+  const TemporaryDirectory cache;
+  ::setenv("XDG_CACHE_HOME", cache.path().c_str(), 1);  // NOLINT: no other thread runs
+  std::filesystem::create_directories(tuning_file().parent_path());
+  write_file(tuning_file(), "{}");
+  try {
+    write_tuning(tuning_file(), DeviceKind::cpu, "local", {{2, 0, "tree"}});
+    FAIL();
+  } catch (const FileError& error) {
+    EXPECT_EQ(std::string(error.what()),
+              tuning_file().string() +
+                  " is not what ringlet tune writes; delete it and run ringlet tune again");
+  }
+  std::filesystem::remove(tuning_file());
+  write_tuning(tuning_file(), DeviceKind::cpu, "local", {{2, 0, "tree"}});
+  EXPECT_EQ(read_tuning(tuning_file(), DeviceKind::cpu, "local").size(), 1u);
 }
 
 TEST(Tuning, IsForAutoAlone) {

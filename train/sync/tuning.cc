@@ -39,8 +39,11 @@ fs::path cache_folder() {
 const char* kind_name(DeviceKind kind) { return kind == DeviceKind::cuda ? "cuda" : "cpu"; }
 
 [[noreturn]] void throw_foreign(const fs::path& file) {
+  // Another file is one that a user named, and may be worth keeping.
   throw FileError(file.string() +
-                  " is not what ringlet tune writes; delete it, or run ringlet tune again");
+                  (file == tuning_file()
+                       ? " is not what ringlet tune writes; delete it and run ringlet tune again"
+                       : " is not what ringlet tune writes; name another file"));
 }
 
 /// An object with the arrays "ranges" and "times".
