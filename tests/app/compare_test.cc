@@ -383,6 +383,16 @@ TEST_F(Compare, LeavesEpochsOutThatWereOnlyTested) {
   EXPECT_DOUBLE_EQ(side.rows.at(1).figure.value, 100);
 }
 
+TEST_F(Compare, SaysThatNothingCanBeSaidWhereNoRowCounts) {
+  json row = row_of("ring", 4096, 1, 1.5);
+  row.update({{"counts", false}, {"why_not", "busy"}});
+  const std::string busy = rows("a.json", {row}),
+                    quiet = rows("b.json", {row_of("ring", 4096, 1, 1)});
+  const Comparison comparison = compared(read_side(quiet), read_side(busy));
+  EXPECT_EQ(answer_of(comparison), "Nothing can be said: none of 1 row counts");
+  EXPECT_EQ(others_of(comparison), "0 better, 0 equal, 1 not counted");
+}
+
 TEST_F(Compare, RefusesWhatHasNothingInCommon) {
   const std::string a = rows("a.json", {row_of("ring", 4096, 1, 0)});
   const auto refused = [&](const std::string& b) {
