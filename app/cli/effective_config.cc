@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "app/cli/settings.h"
+#include "app/cli/usage.h"
 #include "base/one_line.h"
 #include "train/recipe/version.h"
 
@@ -129,9 +130,8 @@ std::string line_of(const CLI::Option& option, const FlagValues& resolved) {
 }  // namespace
 
 std::string effective_config(const CLI::App& command, const FlagValues& resolved) {
-  std::string text =
-      fmt::format("# ringlet {}, version {}. Read it with: ringlet {} --config FILE\n",
-                  command.get_name(), train::kVersion, command.get_name());
+  std::string text = fmt::format("# {0}, version {1}. Read it with: {0} --config FILE\n",
+                                 full_name(command), train::kVersion);
   for (const std::string& group : command.get_groups()) {
     std::string lines;
     for (const CLI::Option* option : command.get_options()) {

@@ -139,6 +139,18 @@ TEST_F(ConfigFile, OfARunServesOtherCommands) {
   }
 }
 
+TEST_F(ConfigFile, NamesTheCommandThatReadsIt) {
+  for (const Arguments& command :
+       {Arguments{"train"}, Arguments{"bench", "train"}, Arguments{"bench", "all-reduce"}}) {
+    const std::string name = "ringlet" + (command.size() > 1 ? " " + command[0] : "");
+    const Outcome printed = ringlet(command + Arguments{"--print-config"});
+    EXPECT_TRUE(holds(printed.out, {"# " + name + " " + command.back() + ", version",
+                                    "Read it with: " + name + " " + command.back() + " --config"}));
+    EXPECT_TRUE(
+        succeeds(ringlet(command + Arguments{"--print-config", "--config", file(printed.out)})));
+  }
+}
+
 TEST_F(ConfigFile, OfARunRepeatsIt) {
   const std::string first = in_folder("first");
   const std::string second = in_folder("second");
