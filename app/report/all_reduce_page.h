@@ -22,7 +22,8 @@ struct RowsOrigin {
 std::string text_of(const RowsOrigin& origin);
 
 /// Figures have the ids time-K, busbw-K and model-K-STRATEGY for the K-th comparison
-/// (comparison.h), K from 1 on.
+/// (comparison.h), K from 1 on; where a strategy ran over several transports,
+/// model-K-STRATEGY-TRANSPORT.
 std::string all_reduce_page(const std::vector<bench::Measurement>& measurements,
                             const std::vector<RowsOrigin>& origins);
 

@@ -154,10 +154,13 @@ std::string model_text(const comm::CostModel& model) {
   return fmt::format("{}, {} GB/s", latency, with_digits(1e-9 / model.seconds_per_byte));
 }
 
-Plot model_plot(const bench::Series& series, int number, int color) {
-  const std::string& strategy = series.rows.front().strategy;
-  Plot plot{.id = fmt::format("model-{}-{}", number, strategy),
-            .title = fmt::format("{}: {}", strategy, model_text(series.fit->model)),
+Plot model_plot(const Group& group, const bench::Series& series, int number) {
+  const int color = color_of(group, series);
+  const bench::Measurement& row = series.rows.front();
+  const std::string name = name_in(group, series);  // with the transport, where there are several
+  const std::string more = name == row.strategy ? "" : "-" + row.transport;
+  Plot plot{.id = fmt::format("model-{}-{}{}", number, row.strategy, more),
+            .title = fmt::format("{}: {}", name, model_text(series.fit->model)),
             .note = fmt::format("off by {} %, at worst {} %",
                                 with_decimals(100 * series.fit->median_error, 0),
                                 with_decimals(100 * series.fit->worst_error, 0)),
@@ -210,7 +213,7 @@ Html model_plots_of(const bench::Comparison& comparison, int number) {
   const Group group = groups_of(comparison).front();
   std::vector<Plot> plots;
   for (const bench::Series* series : group) {
-    if (series->fit) plots.push_back(model_plot(*series, number, color_of(group, *series)));
+    if (series->fit) plots.push_back(model_plot(group, *series, number));
   }
   if (plots.empty()) return "";
   share_axis(plots);

@@ -120,6 +120,20 @@ TEST(AllReduceAnswer, PassesOverWhatDoesNotCount) {
   EXPECT_EQ(answer(rows), "the machine was busy, and nothing that was measured tells a winner");
 }
 
+TEST(AllReducePlots, TellApartWhatRanOverSeveralTransports) {
+  Rows rows;
+  add(rows, "ring", {2, 4, 8});
+  EXPECT_NE(model_plots_of(bench::compare(rows).front(), 1).str().find("id=\"model-1-ring\""),
+            std::string::npos);
+  add(rows, "ring", {3, 5, 9});
+  for (std::size_t i = 0; i < 3; ++i) rows[i].transport = "shm";
+  const std::string html = model_plots_of(bench::compare(rows).front(), 1).str();
+  for (const char* part :
+       {"id=\"model-1-ring-shm\"", "id=\"model-1-ring-local\"", "ring (shm): ", "ring (local): "}) {
+    EXPECT_NE(html.find(part), std::string::npos) << part;
+  }
+}
+
 TEST(AllReduceGroups, OnlyTheBestAndTheRingStandOut) {
   Rows rows;
   add(rows, "naive", {1, 0, 0});  // quick where it was measured
