@@ -30,7 +30,8 @@ std::vector<std::string> causes_of(const Measurement& row, const RowSigns& signs
   const std::string text = signs.ranks.empty() ? "" : in_words(worst_of(signs.ranks), "a rank's");
   if (!text.empty()) causes.push_back(text);
   if (row.pinned && signs.moves > 0) {
-    causes.push_back(fmt::format("pinned ranks moved {} times", signs.moves));
+    causes.push_back(fmt::format("pinned ranks moved {}",
+                                 signs.moves == 1 ? "once" : fmt::format("{} times", signs.moves)));
   }
   if (signs.clock >= kMuchClock) {
     causes.push_back(
@@ -45,6 +46,12 @@ std::vector<std::string> causes_of(const Measurement& row, const RowSigns& signs
     causes.push_back(fmt::format("p99 is {:.0f} times the quickest call", row.p99_us / row.min_us));
   }
   return causes;
+}
+
+/// With four digits or more, and never as 1.2e+04.
+std::string figure(double value) {
+  constexpr double kWhole = 1000;
+  return value < kWhole ? fmt::format("{:.4g}", value) : fmt::format("{:.0f}", value);
 }
 
 /// Whether some rank was taken off its processor so often and so long that many calls felt it.
@@ -77,18 +84,22 @@ std::pair<double, double> interval_of_median(std::vector<double> medians) {
   return {medians[static_cast<std::size_t>(k - 1)], medians[static_cast<std::size_t>(n - k)]};
 }
 
+std::string too_wide(double low, double high, const char* unit) {
+  return fmt::format("its rounds place the median only between {} and {} {}", figure(low),
+                     figure(high), unit);
+}
+
 std::string why_not(const Measurement& row, const RowSigns& signs) {
   if (!row.has_interval()) return "";
   std::vector<std::string> reasons;
   const double spread = row.high_us / row.low_us, over_min = row.median_us / row.min_us;
   if (spread > (signs.in_turns ? kMostSpreadInTurns : kMostSpread)) {
-    reasons.push_back(
-        fmt::format("its rounds took from {:.4g} to {:.4g} us", row.low_us, row.high_us));
+    reasons.push_back(too_wide(row.low_us, row.high_us, "us"));
   }
   if (signs.in_turns) return reasons.empty() ? "" : reasons.front();
   if (over_min > kMostOverMin) {
     reasons.push_back(
-        fmt::format("half of its calls took {:.4g} times the quickest or longer", over_min));
+        fmt::format("half of its calls took {} times the quickest or longer", figure(over_min)));
   }
   const std::vector<std::string> causes = causes_of(row, signs);
   const bool shaken = spread > kShaken || over_min > 2;

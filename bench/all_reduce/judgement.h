@@ -82,6 +82,9 @@ struct RowSigns {
 /// set.
 std::string why_not(const Measurement& row, const RowSigns& signs);
 
+/// "its rounds place the median only between 4.2 and 12345 us", of an interval that is too wide.
+std::string too_wide(double low, double high, const char* unit);
+
 /// Sets times, interval and rounds from the seconds of each round's calls, and whether it counts.
 void judge(Measurement& row, std::span<const std::vector<double>> rounds, const RowSigns& signs);
 

@@ -72,8 +72,7 @@ std::string reasons_of(const ScalingRow& row) {
   if (!row.rate.has_interval()) return "";
   std::vector<std::string> reasons;
   if (row.rate.high > (row.shares ? kMostSpreadInTurns : kMostSpread) * row.rate.low) {
-    reasons.push_back(fmt::format("its rounds gave from {:.4g} to {:.4g} samples/s", row.rate.low,
-                                  row.rate.high));
+    reasons.push_back(too_wide(row.rate.low, row.rate.high, "samples/s"));
   }
   if (!row.shares && row.middle > kMostOverMin * row.quickest) {
     reasons.push_back(fmt::format("half of its steps took {:.3g} times the quickest or longer",

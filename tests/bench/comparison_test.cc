@@ -178,7 +178,8 @@ Measurement bad_row(const std::string& strategy, std::int64_t bytes, double leas
   Measurement row = sure_row(strategy, bytes, least, median, median);
   row.min_us = least;
   row.counts = false;
-  row.why_not = "its rounds took from 1 to 8000 us, p99 is 900 times the quickest call";
+  row.why_not =
+      "its rounds place the median only between 1 and 8000 us, p99 is 900 times the quickest call";
   return row;
 }
 
