@@ -11,6 +11,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/median.h"
 #include "bench/all_reduce/collective_call.h"
 #include "bench/all_reduce/sizes.h"
 #include "comm/all_reduce/auto.h"
@@ -232,19 +233,23 @@ bool carried_alike(const Measurement& a, const Measurement& b) {
 
 /// The regret of the series with this index; nothing where no strategy has one of its sizes.
 std::optional<Regret> regret_of(std::size_t index, const std::vector<Series>& series) {
-  std::vector<std::pair<double, std::int64_t>> ratios;  // with their sizes
+  std::vector<double> ratios;
+  Regret regret{.series = index};
   for (const Measurement& row : series[index].curve) {
     double best = INFINITY;
     for (const Series& other : series) {
       if (other.picks() || !carried_alike(other.rows.front(), row)) continue;
       best = std::min(best, median_at(other, row.bytes));
     }
-    if (std::isfinite(best)) ratios.emplace_back(row.median_us / best, row.bytes);
+    if (!std::isfinite(best)) continue;
+    const double ratio = ratios.emplace_back(row.median_us / best);
+    if (ratio < regret.worst) continue;
+    regret.worst = ratio;
+    regret.worst_bytes = row.bytes;
   }
   if (ratios.empty()) return {};
-  std::sort(ratios.begin(), ratios.end());
-  const auto& [worst, bytes] = ratios.back();
-  return Regret{index, ratios[ratios.size() / 2].first, worst, bytes};
+  regret.median = median_of(std::move(ratios));
+  return regret;
 }
 
 }  // namespace

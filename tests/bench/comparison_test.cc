@@ -357,6 +357,15 @@ TEST(Comparisons, SayHowFarAutoIsFromTheFastest) {
       << text;
 }
 
+TEST(Comparisons, TakeOfTwoSizesTheMiddleForTheMedian) {
+  const Comparison comparison = compare({row_of("ring", 1024, 1), row_of("auto", 1024, 1.1),
+                                         row_of("ring", 4096, 4), row_of("auto", 4096, 6)})
+                                    .front();
+  EXPECT_DOUBLE_EQ(comparison.regrets.at(0).median, 1.3);
+  EXPECT_DOUBLE_EQ(comparison.regrets.at(0).worst, 1.5);
+  EXPECT_EQ(comparison.regrets.at(0).worst_bytes, 4096);
+}
+
 TEST(Comparisons, NeverCallAutoTheFastestNorFitAModelToIt) {
   std::vector<Measurement> rows;
   for (const std::int64_t bytes : {1024, 4096, 16384}) {
