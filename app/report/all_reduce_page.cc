@@ -259,11 +259,14 @@ Html model_table(const bench::Comparison& comparison, int number) {
   for (const bench::Series& series : comparison.series) {
     if (!series.fit) continue;
     const comm::CostModel& model = series.fit->model;
+    const auto error = [&](double share) {
+      return series.knows_error() ? fmt::format("{:.0f} %", 100 * share) : "\u2013";
+    };
     html +=
-        markup("<tr><td>{}</td><td>{:.3g}</td><td>{}</td><td>{:.0f} %</td><td>{:.0f} %</td></tr>\n",
+        markup("<tr><td>{}</td><td>{:.3g}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
                series.label, 1e6 * model.latency_s,
                model.seconds_per_byte > 0 ? with_digits(1e-9 / model.seconds_per_byte) : "\u2013",
-               100 * series.fit->median_error, 100 * series.fit->worst_error);
+               error(series.fit->median_error), error(series.fit->worst_error));
   }
   return html + "</tbody></table></div>\n";
 }

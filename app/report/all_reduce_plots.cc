@@ -161,9 +161,11 @@ Plot model_plot(const Group& group, const bench::Series& series, int number) {
   const std::string more = name == row.strategy ? "" : "-" + row.transport;
   Plot plot{.id = fmt::format("model-{}-{}{}", number, row.strategy, more),
             .title = fmt::format("{}: {}", name, model_text(series.fit->model)),
-            .note = fmt::format("off by {} %, at worst {} %",
-                                with_decimals(100 * series.fit->median_error, 0),
-                                with_decimals(100 * series.fit->worst_error, 0)),
+            .note = series.knows_error()
+                        ? fmt::format("off by {} %, at worst {} %",
+                                      with_decimals(100 * series.fit->median_error, 0),
+                                      with_decimals(100 * series.fit->worst_error, 0))
+                        : "through two points",
             .x = sizes_axis(series.rows.front()),
             .y = {.title = "µs", .log = true},
             .series = {{.name = "model",

@@ -37,6 +37,8 @@ struct Series {
   std::vector<Measurement> rows{};   ///< at least one
   std::vector<Measurement> curve{};  ///< the quickest of those rows of each size that count
   std::optional<comm::CostFit> fit;  ///< nothing for a single size
+  /// Whether the fit's errors say anything: two numbers go through two points, whatever they are.
+  bool knows_error() const { return fit && curve.size() > 2; }
   /// Of the strategy with that name; of one message for names that only other engines have.
   comm::PathCostOf path_cost = comm::cost_of_one_message;
   /// The model's time in seconds; only with a fit.

@@ -107,8 +107,9 @@ std::string to_text(const Comparison& comparison) {
     text += fmt::format(
         "{:<{}} {:>12.3f} {:>12} {:>14}\n", series.label, width, 1e6 * model.latency_s,
         model.seconds_per_byte > 0 ? fmt::format("{:.2f}", 1e-9 / model.seconds_per_byte) : "-",
-        fmt::format("{:.0f} % ({:.0f} %)", 100 * series.fit->median_error,
-                    100 * series.fit->worst_error));
+        series.knows_error() ? fmt::format("{:.0f} % ({:.0f} %)", 100 * series.fit->median_error,
+                                           100 * series.fit->worst_error)
+                             : "-");
   }
   return text;
 }

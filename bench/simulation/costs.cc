@@ -51,8 +51,9 @@ Costs::Costs(const std::vector<Measurement>& rows, std::string source)
     for (const Series& series : comparison.series) {
       const Measurement& row = series.rows.front();
       if (!series.fit || row.engine != Measurement().engine) continue;
-      fitted_.push_back(
-          {row.strategy, row.ranks, row.machines, series.fit->model, series.fit->worst_error});
+      Fitted& fitted = fitted_.emplace_back(
+          Fitted{row.strategy, row.ranks, row.machines, series.fit->model, {}});
+      if (series.knows_error()) fitted.worst_error = series.fit->worst_error;
     }
   }
 }
@@ -79,7 +80,7 @@ std::optional<LinkCosts> Costs::of(std::string_view strategy, const Layout& layo
 
 std::optional<double> Costs::worst_error(std::string_view strategy, const Layout& layout) const {
   const Fitted* const fitted = nearest(strategy, layout);
-  return fitted == nullptr ? std::nullopt : std::optional(fitted->worst_error);
+  return fitted == nullptr ? std::nullopt : fitted->worst_error;
 }
 
 std::string Costs::to_text(const Layout& layout) const {

@@ -43,7 +43,7 @@ class Costs {
     int ranks = 2;
     int machines = 1;
     comm::CostModel model;
-    double worst_error = 0;
+    std::optional<double> worst_error;
   };
   const Fitted* nearest(std::string_view strategy, const Layout& layout) const;
 
