@@ -272,7 +272,11 @@ Html model_table(const bench::Comparison& comparison, int number) {
 }
 
 Html fastest_of(const bench::Comparison& comparison, int number, bool has_models) {
-  Html html = "<h3>Which is the fastest</h3>\n<div class=\"side\">\n<div>";
+  Html html =
+      "<h3>Which is the fastest</h3>\n<p class=\"note\">The page&rsquo;s first line counts as fast "
+      "what takes at most a tenth longer than the fastest, so that few strategies serve all sizes. "
+      "Here those stand together that are within 2 % of the fastest, or whose intervals "
+      "overlap.</p>\n<div class=\"side\">\n<div>";
   html += fastest_table(comparison, comparison.fastest, fmt::format("fastest-{}", number),
                         "as measured", false);
   html += "</div>\n<div>";
