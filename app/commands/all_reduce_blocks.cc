@@ -25,6 +25,11 @@ std::vector<DeviceId> devices_for(const AllReduceFlags& flags, int ranks) {
   RawFlags run = flags.run;
   run.replicas = ranks;
   std::vector<DeviceId> devices = devices_of(run);
+  if (devices.size() == 1 && ranks > 1) {
+    throw UsageError(fmt::format(
+        "--devices names one device for {} ranks; name one for each, or give --device {}", ranks,
+        devices.front().to_string()));
+  }
   if (devices.size() != static_cast<std::size_t>(ranks)) {
     throw UsageError(fmt::format("--devices names {} devices for {} ranks; give --ranks {}",
                                  devices.size(), ranks, devices.size()));

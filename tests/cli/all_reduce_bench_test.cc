@@ -315,6 +315,8 @@ TEST(AllReduceBench, RefusesWhatCannotBeInOneLine) {
       {{"--budget", "0s"}, {"--budget", "'0s' is no time such as 60s"}},
       {{"-b", "4", "-e", "4G", "-i", "4"}, {"--step 4 makes more than 10000 sizes up to --end 4G"}},
       {{"--devices", "cpu,cpu,cpu"}, {"--devices names 3 devices for 2 ranks", "--ranks 3"}},
+      {{"--devices", "cpu:0"},
+       {"--devices names one device for 2 ranks; name one for each, or give --device cpu:0"}},
   };
   for (const auto& line : lines) {
     const Outcome outcome = ringlet(Arguments{"bench", "all-reduce"} + line.flags);
