@@ -18,7 +18,27 @@ namespace {
 
 constexpr std::size_t kHeadBytes = 4096;
 
+/// What Ringlet's commands write for other readers than `inspect`. `sign`: in the first bytes.
+struct OwnFile {
+  std::string_view sign;
+  const char* is;
+};
+constexpr OwnFile kOwnFiles[] = {
+    {"engine,ranks_as,", "it is what 'ringlet bench' writes by --csv"},
+    {"\x93NUMPY", "it is NumPy's array, as 'ringlet predict' writes"},
+    {"\"ranges\":", "it is what 'ringlet tune' keeps; 'ringlet simulate --from' reads it"},
+    {"\"in_words\":", "it is what 'ringlet compare' writes by --json"},
+    {"\"busiest_bytes\":", "it is what 'ringlet simulate' writes by --json"},
+    {"\"counting_rows\":", "it is what 'ringlet bench' writes; 'ringlet compare' reads it"},
+    {"\"median_us\":", "it is what 'ringlet bench' writes; 'ringlet compare' reads it"},
+    {"\"samples_per_second\":",
+     "it is what 'ringlet bench train' writes; 'ringlet compare' reads it"},
+};
+
 std::string first_bytes(const Subject& subject) {
+  for (const OwnFile& own : kOwnFiles) {
+    if (subject.head.find(own.sign) != subject.head.npos) return own.is;
+  }
   if (const auto foreign = train::recognise_foreign(subject.head)) return "it is " + foreign->is;
   const std::string shown = train::first_bytes(subject.head);
   return shown.empty() ? "it is empty" : "it begins with " + shown;
@@ -33,7 +53,7 @@ std::string first_bytes(const Subject& subject) {
                     "--out of a run, a folder of pictures, or a file");
   }
   throw FileError(fmt::format(
-      "{} is nothing that Ringlet reads or writes ({}{}); known are safetensors, PyTorch's .pth, "
+      "{} is nothing that 'ringlet inspect' shows ({}{}); known are safetensors, PyTorch's .pth, "
       "IDX, state.json, Chrome traces and metrics in JSON lines",
       subject.path.string(), subject.gzipped ? "unpacked, " : "", first_bytes(subject)));
 }

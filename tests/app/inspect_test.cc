@@ -270,10 +270,16 @@ TEST_F(Inspect, FollowsACurve) {
 }
 
 TEST_F(Inspect, SaysWhatItDoesNotKnow) {
-  EXPECT_TRUE(says(error("a.safetensors", "\x89PNG\r\n\x1a\n"), {"nothing that Ringlet", "89 50"}));
-  EXPECT_TRUE(
-      says(error("a.safetensors", "\x80\x02pickled"), {"nothing that Ringlet", "it is a pickle"}));
+  EXPECT_TRUE(says(error("a.safetensors", "\x89PNG\r\n\x1a\n"),
+                   {"nothing that 'ringlet inspect' shows", "89 50"}));
+  EXPECT_TRUE(says(error("a.safetensors", "\x80\x02pickled"),
+                   {"nothing that 'ringlet inspect' shows", "it is a pickle"}));
   EXPECT_TRUE(says(error("a", ""), {"it is empty"}));
+  EXPECT_TRUE(says(error("a", "{\"processor\": \"P\", \"ranges\": []}"),
+                   {"'ringlet tune' keeps; 'ringlet simulate --from' reads it"}));
+  EXPECT_TRUE(
+      says(error("a", "{\"build\": {}, \"counting_rows\": 3}"), {"'ringlet compare' reads"}));
+  EXPECT_TRUE(says(error("a", "engine,ranks_as,transport"), {"'ringlet bench' writes by --csv"}));
   EXPECT_TRUE(says(error("a", testing::gzip("abc")), {"unpacked", "61 62 63"}));
   std::filesystem::remove(folder_ / "a");
   std::filesystem::remove(folder_ / "a.safetensors");
