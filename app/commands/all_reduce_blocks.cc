@@ -63,12 +63,24 @@ train::Execution execution_for(const AllReduceFlags& flags, std::vector<DeviceId
   execution.any_transport = execution.transport == train::TransportChoice::automatic;
   const bool over_gloo =
       execution.in_processes && execution.devices.front().kind == DeviceKind::cpu;
+  std::string asking;  // the strategy that asks for the transport
   for (const std::string& strategy : flags.strategies) {
     if (execution.transport != train::TransportChoice::automatic) break;
     const auto needed = transport_for(strategy, over_gloo);
-    if (needed) execution.transport = *needed;
+    if (!needed) continue;
+    execution.transport = *needed;
+    asking = strategy;
   }
-  execution.transport = checked([&] { return train::choose_transport(execution); });
+  try {
+    execution.transport = train::choose_transport(execution);
+  } catch (const ContractError& error) {
+    std::string why = error.what();
+    const std::string flag = fmt::format("--transport {} ", name_of(execution.transport));
+    if (!asking.empty() && why.starts_with(flag)) {  // nobody gave that flag
+      why.replace(0, flag.size(), fmt::format("--strategies {} ", asking));
+    }
+    throw UsageError(why, error.where());
+  }
   return execution;
 }
 

@@ -6,8 +6,11 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
+#include <new>
+#include <string>
 #include <utility>
 
+#include "base/error.h"
 #include "base/processors.h"
 #include "bench/all_reduce/pinning.h"
 #include "bench/all_reduce/rank_barrier.h"
@@ -276,6 +279,17 @@ class LevelBench {
 
 }  // namespace
 
+namespace {
+
+/// The failure that is being handled, for want of memory: whose remedy is no batch's here.
+[[noreturn]] void throw_no_memory() {
+  const std::string why = message_of_current_exception();
+  throw OutOfMemoryError(why.substr(0, why.find("; use ")) +
+                         "; give a smaller --end, or fewer --ranks");
+}
+
+}  // namespace
+
 std::vector<Measurement> measure_all_reduce(comm::Group& group, AllReduceBenchOptions options,
                                             const MeasurementListener& listener,
                                             train::TraceWriter* trace) {
@@ -323,7 +337,15 @@ std::vector<Measurement> measure_all_reduce(comm::Group& group, AllReduceBenchOp
       }
     }
   };
-  train::run_replicas(group, options.execution, body);
+  train::run_replicas(group, options.execution, [&](Device& device, comm::Communicator& world) {
+    try {
+      body(device, world);
+    } catch (const OutOfMemoryError&) {
+      throw_no_memory();
+    } catch (const std::bad_alloc&) {
+      throw_no_memory();
+    }
+  });
   if (stopped) throw Stopped();
   return measurements;
 }

@@ -77,8 +77,8 @@ constexpr std::size_t kAlignment = 256;
 DeviceId checked(DeviceId id) {
   if (id.index == 0) return id;
   throw DeviceError("device " + id.to_string() +
-                    " does not exist: the processor is cpu:0, and any number of replicas may run "
-                    "on it (--replicas N --device cpu)");
+                    " does not exist: the processor is cpu:0, and any number of replicas or ranks "
+                    "may run on it (--device cpu)");
 }
 
 }  // namespace

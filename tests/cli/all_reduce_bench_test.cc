@@ -285,6 +285,14 @@ TEST(AllReduceBench, TakesTheNameOfTheTimeOutThatMessagesGive) {
   }
 }
 
+TEST(AllReduceBench, SaysWithoutMemoryThatSmallerSizesHelp) {
+  const Outcome outcome =
+      ringlet({"bench", "all-reduce", "-b", "1G", "-e", "1G", "--strategies", "ring", "-n", "1"},
+              {.address_space_limit = 1500L << 20});
+  EXPECT_TRUE(fails_with(1, outcome, {"; give a smaller --end, or fewer --ranks"}));
+  EXPECT_EQ(outcome.err.find("batch"), std::string::npos) << outcome.err;
+}
+
 TEST(AllReduceBench, RefusesWhatCannotBeInOneLine) {
   const struct {
     Arguments flags;
@@ -299,7 +307,8 @@ TEST(AllReduceBench, RefusesWhatCannotBeInOneLine) {
       {{"--ranks", "1"}, {"--ranks", "'1'", "from 2"}},
       {{"--ranks", "2,x"}, {"--ranks", "'x'"}},
       {{"--strategies", "rign"}, {"--strategies", "did you mean ring?"}},
-      {{"--strategies", "nccl"}, {"--transport nccl is for GPUs"}},
+      {{"--strategies", "nccl"}, {"error: --strategies nccl is for GPUs"}},
+      {{"--transport", "nccl"}, {"error: --transport nccl is for GPUs"}},
       {{"--strategies", "nccl", "--transport", "local"}, {"--strategies nccl needs --transport"}},
       {{"--strategies", "gloo"}, {"--strategies gloo needs --transport gloo with one replica"}},
       {{"--strategies", "gloo", "--processes", "--transport", "shm"},

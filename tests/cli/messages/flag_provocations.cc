@@ -326,6 +326,7 @@ std::vector<Provocation> provocations_by_flags() {
       bench({"--budget", "0"}),
       bench({"--devices", "cpu,cpu", "--ranks", "3"}),
       bench({"--devices", "cpu:0"}),
+      bench({"--strategies", "nccl"}),
       bench({"--strategies", "one-shot", "--processes", "--transport", "gloo"}),
       bench({"--type", "bf16", "--op", "mean", "--ranks", "17"}),
       bench({"--ranks", "2,3", "--processes", "--trace", "t.json"}),
