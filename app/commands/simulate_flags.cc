@@ -299,8 +299,10 @@ void add_simulate_flags(CLI::App& command, SimulateFlags& flags) {
       ->type_name("MxN")
       ->group(kWhat);
   command
-      .add_option("--slow", flags.slow,
-                  "a rank whose messages and additions take several times as long: 17:3x")
+      .add_option(
+          "--slow", flags.slow,
+          "a rank whose messages and additions, and forward and backward of --train-step, take "
+          "several times as long: 17:3x")
       ->delimiter(',')
       ->check(read_by(bench::parse_slow, "rank and factor such as 17:3x"))
       ->type_name("RANK:FACTORx,...")

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -60,6 +61,22 @@ TEST(Simulate, TakesMachinesWithoutRanks) {
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_EQ(rows[0].at("ranks"), 8);
   EXPECT_EQ(rows[0].at("machines"), 4);
+}
+
+TEST(Simulate, OfASlowRankAlsoSlowsItsPartOfATrainingStep) {
+  const TemporaryDirectory folder;
+  const auto compute = [&](const char* name, const Arguments& more) {
+    const std::string file = folder / name;
+    EXPECT_TRUE(
+        succeeds(simulate(Arguments{"--ranks", "2", "--alpha", "5us", "--beta", "50G",
+                                    "--train-step", "lenet", "--compute", "10ms", "--json", file} +
+                          more)));
+    return json_or_discarded(read_file(file)).at("steps").at(0).at("compute_seconds").get<double>();
+  };
+  EXPECT_NEAR(compute("slow.json", {"--slow", "1:3x"}), 3 * compute("all.json", {}), 1e-12);
+  const std::string help = ringlet({"simulate", "--help-all"}).out;
+  EXPECT_TRUE(holds(std::regex_replace(help, std::regex("\\s+"), " "),
+                    {"forward and backward of --train-step"}));
 }
 
 TEST(Simulate, TakesItsCostsFromMeasurementsAndStandsBesideThem) {
