@@ -330,6 +330,10 @@ std::vector<bench::StepSpec> steps_of(const SimulateFlags& flags) {
   const bool step = !flags.step.model.empty(), compute = flags.step.compute_s > 0;
   require_beside(step, "--train-step", compute, "--compute");
   require_beside(compute, "--compute", step, "--train-step");
+  require_beside(!flags.bucket_kb.empty(), "--bucket-kb", step, "--train-step");
+  // A configuration that --print-config wrote has the default in words.
+  const bool batch = flags.step.batch_size != bench::StepSpec().batch_size;
+  require_beside(batch, "--batch-size", step, "--train-step");
   std::vector<bench::StepSpec> steps;
   if (step && flags.bucket_kb.empty()) steps = {flags.step};
   for (const std::int64_t kb : flags.bucket_kb) {

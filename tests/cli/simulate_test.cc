@@ -79,6 +79,13 @@ TEST(Simulate, OfASlowRankAlsoSlowsItsPartOfATrainingStep) {
                     {"forward and backward of --train-step"}));
 }
 
+TEST(Simulate, RefusesFlagsOfATrainingStepThatNobodyAskedFor) {
+  for (const char* flag : {"--bucket-kb", "--batch-size"}) {
+    EXPECT_TRUE(fails_with(2, simulate({"--alpha", "5us", "--beta", "50G", flag, "32"}),
+                           {std::string(flag) + " needs --train-step beside it"}));
+  }
+}
+
 TEST(Simulate, TakesItsCostsFromMeasurementsAndStandsBesideThem) {
   const TemporaryDirectory folder;
   const std::string file = folder / "bench.json", out = folder / "rows.json";
