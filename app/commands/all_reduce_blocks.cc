@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "app/cli/error_exit.h"
@@ -171,7 +172,11 @@ AllReduceBlock block_for(const AllReduceFlags& flags, int ranks, std::vector<Dev
 
 std::vector<AllReduceBlock> all_reduce_blocks(const AllReduceFlags& flags) {
   std::vector<AllReduceBlock> blocks;
+  std::set<int> seen;
   for (const int ranks : flags.ranks) {
+    if (!seen.insert(ranks).second) {
+      throw UsageError(fmt::format("--ranks: {} is there twice; name each number once", ranks));
+    }
     blocks.push_back(block_for(flags, ranks, devices_for(flags, ranks)));
   }
   return blocks;

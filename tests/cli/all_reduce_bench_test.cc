@@ -305,6 +305,7 @@ TEST(AllReduceBench, RefusesWhatCannotBeInOneLine) {
       {{"-f", "1"}, {"--factor", "'1'", "from 2"}},
       {{"-f", "2", "-i", "4K"}, {"--step", "--factor", "cannot be combined"}},
       {{"--ranks", "1"}, {"--ranks", "'1'", "from 2"}},
+      {{"--ranks", "2,3,2"}, {"--ranks: 2 is there twice; name each number once"}},
       {{"--ranks", "2,x"}, {"--ranks", "'x'"}},
       {{"--strategies", "rign"}, {"--strategies", "did you mean ring?"}},
       {{"--strategies", "nccl"}, {"error: --strategies nccl is for GPUs"}},
