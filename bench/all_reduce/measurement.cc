@@ -196,6 +196,10 @@ std::string complaint(const Measurement& m) {
   }
   if (m.machines < 1) return "'machines' is below 1";
   if (m.bytes < 1) return "'bytes' is below 1";
+  if (m.count < 0) return "'count' is below 0";
+  if (m.iterations < 0) return "'iterations' is below 0";
+  if (m.rounds < 0) return "'rounds' is below 0";
+  if (m.wrong < 0) return "'wrong' is below 0";
   if (!(m.median_us > 0)) return "'median_us' is not above 0";
   if (!(m.min_us > 0)) return "'min_us' is not above 0";
   if (!(m.p99_us > 0)) return "'p99_us' is not above 0";
