@@ -167,10 +167,13 @@ std::string foreign_text_of(const AllReduceFlags& flags,
     return bench::osu_text(rows, flags.format == BenchFormat::osu_full);
   }
   const bench::SizeRange& range = flags.range;
-  return bench::nccl_text(rows, {.step = range.step > 0 ? fmt::format("{}(bytes)", range.step)
-                                                        : fmt::format("{}(factor)", range.factor),
-                                 .warm_up = flags.options.warm_up,
-                                 .device = flags.run.device});
+  std::string step;
+  if (!flags.no_measure) {
+    step = range.step > 0 ? fmt::format("{}(bytes)", range.step)
+                          : fmt::format("{}(factor)", range.factor);
+  }
+  return bench::nccl_text(
+      rows, {.step = step, .warm_up = flags.options.warm_up, .device = flags.run.device});
 }
 
 void write_csv(const AllReduceFlags& flags, const std::vector<bench::Measurement>& rows) {

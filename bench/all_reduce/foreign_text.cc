@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <numeric>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -81,6 +83,21 @@ std::string nccl_line(char begin, const Words&... words) {
   return fmt::format("{}{:>11}  {:>12}  {:>8}  {:>6}  {:>6}", begin, words...);
 }
 
+/// By which the sizes grow; nccl-tests' words know of no unlike steps, which are 0.
+std::string step_of(const Rows& table) {
+  std::set<std::int64_t> sizes;
+  for (const Measurement* row : table) sizes.insert(row->bytes);
+  if (sizes.size() < 2) return "1(factor)";
+  std::set<std::int64_t> steps, factors;
+  for (auto last = sizes.begin(), size = std::next(last); size != sizes.end(); last = size++) {
+    steps.insert(*size - *last);
+    factors.insert(*size % *last == 0 ? *size / *last : 0);
+  }
+  if (factors.size() == 1 && *factors.begin() > 0)
+    return fmt::format("{}(factor)", *factors.begin());
+  return fmt::format("{}(bytes)", steps.size() == 1 ? *steps.begin() : 0);
+}
+
 std::string nccl_head(const Rows& table, const NcclHead& head) {
   const Measurement& row = *table.front();
   const auto [least, most] = std::minmax_element(
@@ -88,8 +105,9 @@ std::string nccl_head(const Rows& table, const NcclHead& head) {
   std::string text = fmt::format(
       "# nThread {} nGpus 1 minBytes {} maxBytes {} step: {} warmup iters: {} iters: {} agg iters: "
       "1 validation: {} graph: 0\n#\n# {}; time is the median of the calls\n#\n# Using devices\n",
-      row.ranks_as == "threads" ? row.ranks : 1, (*least)->bytes, (*most)->bytes, head.step,
-      head.warm_up, row.iterations, row.checked ? 1 : 0, subject_of(row));
+      row.ranks_as == "threads" ? row.ranks : 1, (*least)->bytes, (*most)->bytes,
+      head.step.empty() ? step_of(table) : head.step, head.warm_up, row.iterations,
+      row.checked ? 1 : 0, subject_of(row));
   constexpr int kMostLines = 1024;  // a file may say any number
   for (int rank = 0; rank < std::min(row.ranks, kMostLines); ++rank) {
     text += fmt::format("#  Rank {:>2} device {}\n", rank, head.device);

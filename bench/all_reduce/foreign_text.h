@@ -20,7 +20,7 @@ namespace ringlet::bench {
 
 /// What the head of nccl-tests' output says beside the rows.
 struct NcclHead {
-  std::string step;  ///< "2(factor)", "1024(bytes)"
+  std::string step;  ///< "2(factor)", "1024(bytes)"; empty: as the rows' sizes are
   int warm_up = 5;
   std::string device = "cpu";
 };

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -40,6 +42,21 @@ TEST(NcclText, PutsBothPlacesOfASizeIntoOneRow) {
        "    12346    0.00    0.00      0\n",
        "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 0.588566\n#\n"}))
       << text;
+}
+
+TEST(NcclText, TellsTheStepOfRowsThatWereReadByThem) {
+  const auto step = [](std::initializer_list<std::int64_t> sizes) {
+    std::vector<Measurement> rows;
+    for (const std::int64_t bytes : sizes) rows.push_back(row_in(true, bytes, 1));
+    const std::string text = nccl_text(rows, {});
+    const std::size_t at = text.find("step: ") + 6;
+    return text.substr(at, text.find(')', at) + 1 - at);
+  };
+  EXPECT_EQ(step({1024, 4096, 16384}), "4(factor)");
+  EXPECT_EQ(step({1024, 2048, 3072}), "1024(bytes)");
+  EXPECT_EQ(step({1024, 4096, 4100}), "0(bytes)");
+  EXPECT_EQ(step({1024, 1028}), "4(bytes)");
+  EXPECT_EQ(step({1024}), "1(factor)");
 }
 
 TEST(NcclText, SaysWhatIsMissingWrongOrDisturbed) {
