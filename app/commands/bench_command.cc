@@ -1,6 +1,7 @@
 // ringlet bench train
 #include <fmt/format.h>
 
+#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -45,8 +46,8 @@ void print_busy(const bench::TrainingSpeed& speed) {
 
 void print_rate(const bench::TrainingSpeed& speed) {
   fmt::print("{} samples/s, {:.3f} ms a step (mean; median {:.3f}, fastest {:.3f})\n",
-             train::with_commas(static_cast<std::int64_t>(speed.samples_per_second)),
-             1e3 * speed.step.mean, 1e3 * speed.step.median, 1e3 * speed.step.fastest);
+             train::with_commas(std::llround(speed.samples_per_second)), 1e3 * speed.step.mean,
+             1e3 * speed.step.median, 1e3 * speed.step.fastest);
 }
 
 /// The host only launches, so its phases say nothing of the GPU's: see --trace or Nsight Systems.
@@ -74,13 +75,14 @@ void print_speed(const bench::TrainingSpeed& speed, const train::Execution& exec
   fmt::print("{:<10} {:9.3f}           (mean of {} steps, replica 0)\n\n", "all",
              1e3 * mean.total(), speed.steps);
   const double gflops = nominal_gflops(speed);
+  const std::size_t threads =
+      execution.devices.size() * static_cast<std::size_t>(execution.threads);
   print_rate(speed);
   fmt::print(
       "{:.1f} GFLOP/s of the nominal work (median) = {:.1f} % of the {:.1f} GFLOP/s that {} "
-      "thread{} reach with nothing but multiply-adds, measured in this run\n",
-      gflops, 100 * gflops / peak_gflops, peak_gflops,
-      execution.devices.size() * static_cast<std::size_t>(execution.threads),
-      execution.devices.size() * static_cast<std::size_t>(execution.threads) == 1 ? "" : "s");
+      "{} with nothing but multiply-adds, measured in this run\n",
+      gflops, 100 * gflops / peak_gflops, peak_gflops, threads,
+      threads == 1 ? "thread reaches" : "threads reach");
   if (speed.computed_flops < 0.99 * speed.nominal_flops) {
     fmt::print("{:.1f} % of the nominal work is computed: pixels that pooling drops are not\n",
                100 * speed.computed_flops / speed.nominal_flops);

@@ -120,8 +120,10 @@ Html facts_of(const std::vector<bench::Comparison>& comparisons, const json& mac
   }
   const auto who = [](const bench::Series& series, const bench::Measurement& m) {
     const bool is_only = m.strategy == bench::kOnlyStrategy;
-    return fmt::format("{}, {}, {} ranks{}", is_only ? m.collective : series.label,
-                       bench::size_text(m.bytes), m.ranks, bench::where_text(m.machine));
+    const std::string size = bench::size_text(m.bytes);
+    const char* unit = std::isdigit(static_cast<unsigned char>(size.back())) != 0 ? " bytes" : "";
+    return fmt::format("{}, {}{}, {} ranks{}", is_only ? m.collective : series.label, size, unit,
+                       m.ranks, bench::where_text(m.machine));
   };
   Html html = "<dl class=\"facts\">\n";
   if (quickest != nullptr) {

@@ -242,7 +242,8 @@ std::string scaling_page(const ScalingPage& page) {
   if (!limit.empty()) body += markup("<p class=\"lede\">What limits: {}.</p>\n", limit);
   const std::string busy = bench::not_counting(page.rows);
   if (!busy.empty()) {
-    body += markup("<p class=\"warning\">{}. Such rows are hollow in the plots.</p>\n", busy);
+    body += markup("<p class=\"warning\">{}. Such rows are hollow in the plots.</p>\n",
+                   "T" + busy.substr(1));
   }
   for (const std::string& note : page.notes) body += markup("<p class=\"warning\">{}.</p>\n", note);
   body += facts_of(page) + "</header>\n<div class=\"grid\">\n" + rate_plot(page) +

@@ -141,6 +141,12 @@ std::string in_words(const SweepPlan& plan, const Figure& figure, std::size_t be
   const std::string high = figure.text(comparison.interval.high);
   switch (comparison.verdict) {
     case Verdict::unknown:
+      if (comparison.behind < kRounding) {
+        return fmt::format(
+            "{} and {} have the same mean; whether other seeds would tell them apart is not known: "
+            "give --seeds two or more",
+            front, other);
+      }
       return fmt::format(
           "{} is {} ahead of {}; whether another seed would say so too is not known: give --seeds "
           "two or more",

@@ -62,7 +62,7 @@ TEST(ScalingPage, SaysThatTheMachineWasBusy) {
   judge_again(page);
   const std::string html = scaling_page(page);
   EXPECT_TRUE(has(html, "It cannot be said: the row of 4 does not count"));
-  EXPECT_TRUE(has(html, "the machine was busy: 1 of 3 rows does not count. Such rows are hollow"));
+  EXPECT_TRUE(has(html, "The machine was busy: 1 of 3 rows does not count. Such rows are hollow"));
   EXPECT_TRUE(has(html, "no: its rounds &lt;differ&gt;"));
   EXPECT_TRUE(has(html, "hollow\""));
   EXPECT_FALSE(has(html, "predicted"));

@@ -173,6 +173,17 @@ TEST(SweepResults, ClaimNoIntervalWhereNoSeedMakesADifference) {
   EXPECT_NE(sweep_page(plan, outcomes, Curves(6), "").find("none is best: "), std::string::npos);
 }
 
+TEST(SweepResults, OfOneSeedHaveNoWinnerWhereMeansAreTheSame) {
+  const SweepPlan plan = plan_of({axis_of("lr=0.1,0.2")}, seeds_of("1"));
+  const Outcomes outcomes = done({0.1, 0.1});
+  const Figure figure = figure_of(outcomes);
+  const std::string words = in_words(plan, figure, 0, comparisons(plan, outcomes, figure).at(0));
+  EXPECT_EQ(words.find("ahead"), std::string::npos) << words;
+  EXPECT_NE(words.find("lr 0.1 and lr 0.2 have the same mean; whether other seeds"),
+            std::string::npos)
+      << words;
+}
+
 TEST(SweepResults, SayOfTheBestWhatDoesNotDifferFromIt) {
   const SweepPlan plan = plan_of({axis_of("lr=0.1,0.2,0.3")}, seeds_of("1,2,3"));
   const Outcomes outcomes = done({0.50, 0.80, 0.81, 0.51, 0.82, 0.79, 0.49, 0.81, 0.80});

@@ -476,6 +476,13 @@ TEST_F(AllReduceReport, ShowsFilesWithoutMeasuring) {
       ringlet({"bench", "all-reduce", "--no-measure", "--with", peers(), "--report", page()});
   ASSERT_TRUE(succeeds(outcome));
   EXPECT_TRUE(holds(read_file(page()), {"openmpi of f32 sum", "does not say on which machine"}));
+  EXPECT_TRUE(holds(read_file(page()), {"Quickest: ring, 4K, 2 ranks"}));
+  std::string odd = peers_rows();
+  odd.replace(odd.find("4096"), 4, "4100");
+  write_file(peers(), odd.substr(0, odd.find('\n')));
+  ASSERT_TRUE(succeeds(ringlet(
+      {"bench", "all-reduce", "--no-measure", "--with", peers(), "--report", page(), "--force"})));
+  EXPECT_TRUE(holds(read_file(page()), {"Quickest: ring, 4100 bytes, 2 ranks"}));
   EXPECT_TRUE(fails_with(2, ringlet({"bench", "all-reduce", "--no-measure"}), {"without --with"}));
   write_file(peers(), "{\"rows\":[{}]}");
   EXPECT_TRUE(fails_with(1, ringlet(quick_bench({"--with", peers()})),

@@ -2,6 +2,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -15,6 +16,7 @@
 #include "kernels/cuda_devices.h"
 #include "tests/cli/program.h"
 #include "tests/support/files.h"
+#include "train/telemetry/console.h"
 
 namespace ringlet::testing {
 namespace {
@@ -199,12 +201,15 @@ TEST(BenchTrain, SaysWhyReplicasTakeLonger) {
 
 TEST(BenchTrain, TellsTheMeanBesideTheMedian) {
   const TemporaryDirectory folder;
-  const Outcome outcome =
-      ringlet({"bench", "train", "--model", "mlp", "--synthetic-train", "256", "--batch-size", "64",
-               "--warm-up", "1", "--steps", "5", "--json", folder / "speed.json"});
+  const Outcome outcome = ringlet({"bench", "train", "--model", "mlp", "--synthetic-train", "256",
+                                   "--batch-size", "64", "--warm-up", "1", "--steps", "5",
+                                   "--threads", "1", "--json", folder / "speed.json"});
   ASSERT_TRUE(succeeds(outcome));
-  EXPECT_TRUE(holds(outcome.out, {" ms a step (mean; median "}));
   const json speed = parse_json(read_file(folder / "speed.json"));
+  const auto rate = std::llround(speed.at("samples_per_second").get<double>());
+  EXPECT_TRUE(
+      holds(outcome.out, {train::with_commas(rate) + " samples/s", " ms a step (mean; median ",
+                          " 1 thread reaches with nothing but multiply-adds"}));
   const double mean = speed.at("mean_seconds"), fastest = speed.at("fastest_seconds");
   EXPECT_GE(mean, fastest);
   EXPECT_GE(speed.at("median_seconds").get<double>(), fastest);
