@@ -80,7 +80,7 @@ void print_table(int ranks, const comm::StrategyTable& table) {
 }
 
 /// "between machines, a rank each: latency 113.2 us, 117 MB/s", of the ring's model. Where other
-/// work on the machine made small data slower than large, nothing follows.
+/// work on the machines made small data slower than large, or let hardly a row count, it says so.
 std::string link_in_words(const bench::Comparison& between) {
   for (const bench::Series& series : between.series) {
     if (series.rows.front().strategy != comm::RingAllReduce::kName || !series.fit) continue;
@@ -92,7 +92,8 @@ std::string link_in_words(const bench::Comparison& between) {
     return fmt::format("between machines, a rank each: latency {:.1f} us, {:.0f} MB/s\n",
                        1e6 * model.latency_s, 1e-6 / model.seconds_per_byte);
   }
-  return {};
+  return "between machines, a rank each: too few rows count; for latency and rate, tune again on "
+         "quieter machines\n";
 }
 
 /// Fails before the measurement where its results could not be kept.
