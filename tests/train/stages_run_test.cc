@@ -503,6 +503,8 @@ TEST(StagesRun, FindsTheFirstBrokenNumbersInTheStageThatHasThem) {
   for (const char* schedule : {"naive", "1f1b"}) {
     TrainOptions options = in_stages(with_micro_batches(plain_options(1), 2),
                                      {"2", 2, parse_pipeline_schedule(schedule)});
+    // By measured times, on a busy machine, the first stage may have conv1 alone, without " .. ".
+    options.execution.measures_stages = false;
     options.recipe.lr = 1e30;
     const std::string error = error_of(make_run_setup(options, formula_splits(256), 2));
     EXPECT_NE(error.find("the first broken numbers are in"), std::string::npos) << error;
