@@ -45,7 +45,7 @@ class ClassWalk {
     if (!no_path && !seen_.insert(real.string()).second) return;  // a link leads back
     std::vector<std::string> folders;
     for (const std::string& name : names_in(root_ / below)) {
-      const std::string path = below + "/" + name;
+      const std::string path = std::string(below).append("/").append(name);
       std::error_code error;
       if (is_hidden(name)) {
         pass(path);
@@ -146,7 +146,8 @@ std::string foreign_pictures(const PictureList& list, const std::string& of_clas
     const auto& [ending, name] = kind;
     if (!of_class.empty() && name != of_class) continue;
     if (shown++ == kShown) return text + ", ...";
-    text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + ending + " in " + name;
+    text.append(text.empty() ? "" : ", ").append(std::to_string(count)).append(" ");
+    text.append(ending).append(" in ").append(name);
   }
   return text;
 }

@@ -149,7 +149,7 @@ Curve model_curve(const bench::Series& series) {
 
 /// "0.594 µs, 15.4 GB/s"
 std::string model_text(const comm::CostModel& model) {
-  const std::string latency = with_digits(1e6 * model.latency_s) + " µs";
+  std::string latency = with_digits(1e6 * model.latency_s) + " µs";
   if (!(model.seconds_per_byte > 0)) return latency;
   return fmt::format("{}, {} GB/s", latency, with_digits(1e-9 / model.seconds_per_byte));
 }

@@ -19,9 +19,9 @@ constexpr std::int64_t kEach = 840;  // elements of a part
 
 /// A network on which only one of the three costs a second.
 struct Unit {
-  const char* of;
-  comm::CostModel costs;
-  double comm::PathCost::*says;
+  const char* of = "";
+  comm::CostModel costs{};
+  double comm::PathCost::*says = nullptr;
 };
 constexpr Unit kUnits[] = {{"steps", {1, 0, 0}, &comm::PathCost::steps},
                            {"bytes on the longest path", {0, 1, 0}, &comm::PathCost::bytes},

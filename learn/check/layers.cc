@@ -107,7 +107,7 @@ class Layers {
     g_keeps_freed_memory = false;
     board_.enter('D');
     board_.work_alone(true);
-    const std::optional<comm::Race> race = trial.race();
+    std::optional<comm::Race> race = trial.race();
     board_.work_alone(false);
     return race;
   }

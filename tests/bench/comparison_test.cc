@@ -360,7 +360,7 @@ TEST(Comparisons, SayHowFarAutoIsFromTheFastest) {
 TEST(Comparisons, DoNotCallAModelExactThatTwoPointsMade) {
   std::vector<Measurement> rows{row_of("ring", 1024, 5), row_of("ring", 4096, 8)};
   const std::string two = to_text(compare(rows).front());
-  EXPECT_EQ(two.find("%"), std::string::npos) << two;
+  EXPECT_EQ(two.find('%'), std::string::npos) << two;
   EXPECT_EQ(two.substr(two.size() - 2), "-\n");
   rows.push_back(row_of("ring", 16384, 30));
   EXPECT_NE(to_text(compare(rows).front()).find(" %)\n"), std::string::npos);

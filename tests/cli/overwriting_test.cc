@@ -448,9 +448,10 @@ TEST(LiveRuns, AreNotDisturbedByReadersInAnotherContainer) {
   const std::string out = folder / "run", program = contained + built("bin/ringlet") + " ";
   Program live(endless_train({"--out", out, "--save-every", "1"}));
   ASSERT_TRUE(live.wait_for("\n    1   "));
-  for (const std::string& line :
-       {program + "report " + out + " --force --out " + (folder / "page").string(),
-        program + "inspect " + out, program + "eval --checkpoint " + out}) {
+  const std::string lines[] = {
+      program + "report " + out + " --force --out " + (folder / "page").string(),
+      program + "inspect " + out, program + "eval --checkpoint " + out};
+  for (const std::string& line : lines) {
     for (int i = 0; i < 3; ++i) {
       const Outcome outcome = Program(ShellLine{line}).wait();
       EXPECT_FALSE(outcome.timed_out) << line;

@@ -45,7 +45,7 @@ TEST(Simulate, PrintsATableAndWritesRows) {
   ASSERT_EQ(rows.size(), 4u);
   EXPECT_EQ(rows[0].at("bytes"), 516096);
   EXPECT_EQ(rows[2].at("ranks"), 64);
-  EXPECT_NEAR(rows[0].at("seconds").get<double>(), 14 * (5e-6 + 516096 / 8 / 50e9), 1e-9);
+  EXPECT_NEAR(rows[0].at("seconds").get<double>(), 14 * (5e-6 + 516096 / (8 * 50e9)), 1e-9);
   EXPECT_TRUE(rows[1].contains("why_not"));
   EXPECT_TRUE(fails_with(2, simulate({"--alpha", "5us", "--beta", "50G", "--json", file}),
                          {file, "--force"}));

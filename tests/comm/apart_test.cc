@@ -76,7 +76,8 @@ std::string sum_in_place(int process, int processes, const std::string& run) {
     const std::int64_t count = data->view().count();
     std::fill_n(data->f32(), count, static_cast<float>(process + 1));
     communicator.all_reduce(device->communication(), *data, "bucket 0");
-    const auto sum = static_cast<float>(processes * (processes + 1) / 2);
+    const int whole = processes * (processes + 1) / 2;
+    const auto sum = static_cast<float>(whole);
     if (std::count(data->f32(), data->f32() + count, sum) != count) return "a sum is wrong";
   }
   group.leave();

@@ -153,7 +153,7 @@ TEST(Rendezvous, AsksEveryProcess) {
 TEST(Rendezvous, AnswersMayBeLongerThanAMessage) {
   RendezvousOptions options = quick_options();
   const std::string status(3 * Message::kLongest + 7, 's');
-  options.status = [&status] { return status; };
+  options.status = [length = status.size()] { return std::string(length, 's'); };
   const auto all = joined(3, options);
   EXPECT_EQ(all[2]->ask_status(5), std::vector<std::string>(3, status));
   EXPECT_EQ(all[0]->ask_status(5), std::vector<std::string>(3, status));

@@ -38,7 +38,7 @@ class ImageFolder : public ::testing::Test {
     fs::create_directories((root_ / name).parent_path());
     write_file(root_ / name, bytes);
   }
-  Splits load(ImageFolderOptions options = {.image_size = 16}) const {
+  Splits load(const ImageFolderOptions& options = {.image_size = 16}) const {
     return load_image_folder(root_, options);
   }
   std::string error(const ImageFolderOptions& options = {.image_size = 16}) const {
