@@ -11,16 +11,10 @@
 #include <string>
 #include <thread>
 
+#include "tests/support/sanitizers.h"
+
 namespace ringlet {
 namespace {
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)  // of g++
-constexpr bool kOwnMalloc = true;
-#elif defined(__has_feature)  // of clang
-constexpr bool kOwnMalloc = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
-#else
-constexpr bool kOwnMalloc = false;
-#endif
 
 /// This process gets no page more than it has.
 void leave_no_address() {
@@ -60,7 +54,7 @@ constexpr int kMany = 10'000'000;  // pieces: more than what a heap has left
 }
 
 TEST(MemoryReserveDeathTest, HasRoomForWhatFollowsAnAllocationThatFailed) {
-  if (kOwnMalloc) GTEST_SKIP() << "the sanitizer's allocator asks nobody";
+  if (testing::kSanitized) GTEST_SKIP() << "the sanitizer's allocator asks nobody";
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(fail_and_tell(false), ::testing::ExitedWithCode(1), "");
   EXPECT_EXIT(fail_and_tell(true), ::testing::ExitedWithCode(7), "");

@@ -19,6 +19,7 @@
 #include "base/hash.h"
 #include "comm/processes/outbox.h"
 #include "tests/comm/processes.h"
+#include "tests/support/sanitizers.h"
 
 namespace ringlet::comm {
 namespace {
@@ -168,9 +169,7 @@ std::int64_t resident_bytes() {
 }
 
 TEST(Rendezvous, KeepsNoAnswer) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "sanitizers keep what is freed";
-#endif
+  if (ringlet::testing::kSanitized) GTEST_SKIP() << "sanitizers keep what is freed";
   RendezvousOptions options = quick_options();
   options.status = [] { return std::string(Message::kLongest, 's'); };
   const auto all = joined(4, options);
