@@ -216,6 +216,7 @@ std::vector<Provocation> provocations_by_inputs() {
       folder_with({"train/note.txt", "val/a/x.png"}),
       folder_with({"train/a/x.txt", "val/a/x.png"}),
       folder_with({"train/a/x.png", "val/b/x.png"}),
+      folder_with({"train/\xe9/x.png", "val/\xe9/x.png"}),
       {1,
        [](const Stage& stage) {
          write_picture_folder(stage / ".");

@@ -302,6 +302,13 @@ std::vector<Provocation> provocations_by_runs() {
       {1,
        [](const Stage& stage) {
          return start_from_centres(stage, "6", [](std::string& bytes) {
+           const std::string name = R"(\"Shirt\")";
+           bytes.replace(bytes.find(name), name.size(), R"(\"Dress\")");
+         });
+       }},
+      {1,
+       [](const Stage& stage) {
+         return start_from_centres(stage, "6", [](std::string& bytes) {
            const std::string name = R"(\"Bag\")";
            bytes.replace(bytes.find(name), name.size(), "      7");
          });
