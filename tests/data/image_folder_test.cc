@@ -158,8 +158,8 @@ TEST_F(ImageFolder, RefusesAClassWithoutAPicture) {
 }
 
 TEST_F(ImageFolder, RefusesAClassWhoseNameIsNotUtf8) {
-  put("train/\xe9t\xe9/a.png", as_png(gradient_image(1, 8, 8)));
-  put("val/\xe9t\xe9/a.png", as_png(gradient_image(1, 8, 8)));
+  put("train/\xe9t\xe9/a.png", as_png(gradient_image(9, 9, 3)));
+  put("val/\xe9t\xe9/a.png", as_png(gradient_image(9, 9, 3)));
   EXPECT_TRUE(
       says(error(), {"the name of the class \\xe9t\\xe9 is not UTF-8", "rename the folder"}));
 }
