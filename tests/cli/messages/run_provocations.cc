@@ -122,12 +122,15 @@ std::string two_ranks(int late = 0) {
   for (const int rank : {0, 1}) {
     const auto at = [&](int us) { return std::to_string(us + rank * late); };
     const std::string own = ",\"pid\":" + std::to_string(rank), other = std::to_string(1 - rank);
-    text += std::string(rank == 0 ? "" : ",") +
-            R"({"ph":"X","cat":"collective","name":"sum","ts":)" + at(10) + ",\"dur\":50" + own +
-            R"(,"args":{"bytes":8,"call":1,"ranks":2,"type":"f32","reduce":"sum"}},)" +
-            R"({"ph":"X","cat":"exchange","name":"exchange","ts":)" + at(20) + ",\"dur\":20" + own +
-            R"(,"args":{"bytes":8,"call":1,"peer":)" + other + R"(,"from":)" + other +
-            R"(,"out_at":0,"in_at":0,"in_bytes":8,"op":"add"}})";
+    text += rank == 0 ? "" : ",";
+    text += R"({"ph":"X","cat":"collective","name":"sum","ts":)" + at(10);
+    text += ",\"dur\":50" + own;
+    text += R"(,"args":{"bytes":8,"call":1,"ranks":2,"type":"f32","reduce":"sum"}},)";
+    text += R"({"ph":"X","cat":"exchange","name":"exchange","ts":)" + at(20);
+    text += ",\"dur\":20" + own;
+    text += R"(,"args":{"bytes":8,"call":1,"peer":)" + other;
+    text += R"(,"from":)" + other;
+    text += R"(,"out_at":0,"in_at":0,"in_bytes":8,"op":"add"}})";
   }
   return text + "]}";
 }
