@@ -14,7 +14,6 @@
 #include "app/commands/all_reduce_bench_flags.h"
 #include "app/commands/bench_results.h"
 #include "app/commands/budget_flags.h"
-#include "base/machine.h"
 #include "bench/all_reduce/comparison.h"
 #include "bench/all_reduce/machine.h"
 #include "bench/all_reduce/measure.h"
@@ -175,15 +174,8 @@ int run_as_rank(const AllReduceFlags& flags, const CLI::App& command,
     BenchOutcome outcome;
     if (position.process == 0 && !rows_file) people.announce(time_text(flags, {block}));
     const fs::path timeline = file_of_process(flags.trace, group.process());
-    train::TraceSource source{group.process(), host_name(), {}};
-    const auto read_clock = [&] {
-      if (trace) source.clock.push_back(group.read_clock(block.options.execution.comm_timeout));
-    };
-    read_clock();
-    train::traced(trace.get(), timeline, source,
+    train::traced(trace.get(), timeline, group, block.options.execution.comm_timeout,
                   [&] { run_block(group, block, people, outcome, trace.get()); });
-    read_clock();
-    if (trace) trace->write(timeline, source);
     if (position.process != 0) return 0;
     if (trace) people.say("{}", where_traces_are(flags.trace, true));
     if (rows_file) {

@@ -1,6 +1,7 @@
 // ringlet trace merge
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <memory>
@@ -21,6 +22,19 @@ struct MergeFlags {
   bool force = false;
 };
 
+/// "of the run's 4 processes, 2 and 3 are not in it": with a new line; empty where all are.
+std::string absent_in_words(const std::vector<train::MergedTrace>& merged) {
+  std::vector<int> absent;
+  for (int process = 0; process < merged.front().processes; ++process) {
+    const auto is_it = [process](const auto& trace) { return trace.process == process; };
+    if (std::ranges::none_of(merged, is_it)) absent.push_back(process);
+  }
+  if (absent.empty()) return "";
+  return fmt::format("of the run's {} processes, {} {} not in it: name the files of all\n",
+                     merged.front().processes, fmt::join(absent, ", "),
+                     absent.size() == 1 ? "is" : "are");
+}
+
 /// "process 2 on b     1,204.2 us behind the clock of process 0, known to 31.0 us, ..."
 std::string in_words(const train::MergedTrace& trace) {
   const std::string who = fmt::format("process {} on {}", trace.process, on_one_line(trace.host));
@@ -35,9 +49,9 @@ int merge(const MergeFlags& flags, const CLI::App& command) {
   Outputs outputs(command, flags.force);
   for (const auto& file : flags.files) outputs.reads("FILE", file);
   outputs.writes("--out", flags.out);
-  for (const train::MergedTrace& trace : train::merge_traces(flags.files, flags.out)) {
-    fmt::print("{}", in_words(trace));
-  }
+  const auto merged = train::merge_traces(flags.files, flags.out);
+  for (const train::MergedTrace& trace : merged) fmt::print("{}", in_words(trace));
+  fmt::print("{}", absent_in_words(merged));
   const std::string out = on_one_line(flags.out.string());
   fmt::print("saved {}; https://ui.perfetto.dev opens it, 'ringlet inspect {}' sums it up\n", out,
              out);

@@ -37,7 +37,6 @@
 #include "app/report/run_folder.h"
 #include "base/files/atomic_file.h"
 #include "base/files/input_file.h"
-#include "base/machine.h"
 #include "base/memory_limits.h"
 #include "base/one_line.h"
 #include "comm/all_reduce/auto.h"
@@ -441,17 +440,10 @@ int run_training(const RawFlags& flags, const CLI::App& command, comm::Group& gr
   std::unique_ptr<train::TraceWriter> trace;
   if (!files.trace.empty()) trace = std::make_unique<train::TraceWriter>(files.trace_spans);
 
-  train::TraceSource source{group.process(), host_name(), {}};
-  const auto read_clock = [&] {
-    if (trace) source.clock.push_back(group.read_clock(options.execution.comm_timeout));
-  };
-  read_clock();
   const fs::path timeline = file_of_process(files.trace, group.process());
-  const train::RunResult result = train::traced(trace.get(), timeline, source, [&] {
-    return train::train(group, setup, listeners, trace.get());
-  });
-  read_clock();
-  if (trace) trace->write(timeline, source);
+  train::RunResult result;
+  train::traced(trace.get(), timeline, group, options.execution.comm_timeout,
+                [&] { result = train::train(group, setup, listeners, trace.get()); });
   const int code = result.interrupted ? kInterrupted + stop_signal(group) : 0;
   if (speaks)
     print_if_possible([&] { print_end(result, setup, command, notes, screen, trace.get()); });

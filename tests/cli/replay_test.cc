@@ -140,7 +140,14 @@ TEST(Replay, ShowsProcessesThatWereMerged) {
   const Outcome alone = ringlet({"replay", trace, "--json", out});
   EXPECT_TRUE(fails_with(1, alone, {trace, "lacks rank 1 of 2", "ringlet trace merge"}));
   EXPECT_FALSE(std::filesystem::exists(out));
-  ASSERT_TRUE(succeeds(ringlet({"trace", "merge", trace, folder / "t.p1.json", "--out", all})));
+  const Outcome some = ringlet({"trace", "merge", trace, "--out", folder / "some.json"});
+  ASSERT_TRUE(succeeds(some));
+  EXPECT_NE(some.out.find("of the run's 2 processes, 1 is not in it: name the files of all\n"),
+            std::string::npos)
+      << some.out;
+  const Outcome both = ringlet({"trace", "merge", trace, folder / "t.p1.json", "--out", all});
+  ASSERT_TRUE(succeeds(both));
+  EXPECT_EQ(both.out.find("not in it"), std::string::npos) << both.out;
   ASSERT_TRUE(succeeds(ringlet({"replay", all, "--json", out})));
   const json calls = json_of(out).at("calls");
   EXPECT_EQ(calls.size(), 3U);

@@ -42,7 +42,7 @@ class TwoClocks : public ::testing::Test {
         device->compute().tracer()->add(name, "phase", begin, begin + 2500, 64, 1 - process);
       }
     }
-    writer.write(file(process), {process, host, clock});
+    writer.write(file(process), {"a run", process, 2, host, clock});
   }
   std::filesystem::path file(int process) const {
     return folder_ / ("p" + std::to_string(process) + ".json");
@@ -59,6 +59,7 @@ TEST_F(TwoClocks, BecomeOne) {
   const auto merged = merge_traces({file(1), file(0)}, folder_ / "all");
   ASSERT_EQ(merged.size(), 2U);
   EXPECT_EQ(merged[0].process, 0);
+  EXPECT_EQ(merged[0].processes, 2);
   EXPECT_EQ(merged[0].within_us, 0);
   EXPECT_EQ(merged[1].host, "b");
   EXPECT_NEAR(merged[1].behind_us, -3e6, 0.5);
@@ -92,7 +93,7 @@ TEST(TwoClocksOfAMessage, PutNoArrivalBeforeItsDeparture) {
         device->compute().tracer()->add("begin", "phase", 0, 1000);
         device->compute().tracer()->add(span, &details);
       }
-      writer.write(folder / std::to_string(process), {process, "a", {{}}});
+      writer.write(folder / std::to_string(process), {"a run", process, 2, "a", {{}}});
     };
     Span sends, receives;
     sends.name = {"send"};
@@ -130,6 +131,10 @@ TEST_F(TwoClocks, AreNotMixedUp) {
     testing::write_file(file(1), foreign);
     EXPECT_TRUE(says(error({file(0), file(1)}), {"p1.json does not say which process"})) << foreign;
   }
+  TraceWriter().write(file(1), {.run = "another", .process = 1, .processes = 2, .clock = {{}}});
+  EXPECT_TRUE(says(error({file(1), file(0)}), {"p1.json and ", "p0.json are of two runs"}));
+  TraceWriter().write(file(1), {.run = "a run", .process = 2, .processes = 2, .clock = {{}}});
+  EXPECT_TRUE(says(error({file(0), file(1)}), {"p1.json: line 1 is no event", "damaged"}));
   TraceWriter().write(file(1));  // of one process, which has read no clock
   EXPECT_TRUE(says(error({file(0), file(1)}), {"p1.json does not say which process"}));
   for (std::size_t cut : {mine.size() - 4, mine.size() - 20}) {

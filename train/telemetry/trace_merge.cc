@@ -46,6 +46,7 @@ class Timeline {
   }
 
   const fs::path& file() const { return file_; }
+  const std::string& run() const { return run_; }
   int process() const { return process_; }
   const std::string& host() const { return host_; }
   /// Of its first span, by the clock of process 0.
@@ -59,6 +60,7 @@ class Timeline {
         std::max_element(clock_.begin(), clock_.end(),
                          [](const auto& a, const auto& b) { return a.within_ns < b.within_ns; });
     return {.process = process_,
+            .processes = processes_,
             .host = host_,
             .behind_us = 1e-3 * (static_cast<double>(clock_.front().ahead_ns) + delay_ns_),
             .within_us = 1e-3 * static_cast<double>(within->within_ns),
@@ -87,7 +89,10 @@ class Timeline {
     std::string head;
     if (!std::getline(lines_, head) || head.size() > kLongest) throw_no_trace(file_);
     const ordered_json data = ordered_json::parse(head + "]}").at("otherData");
+    run_ = data.at("run").get<std::string>();
     process_ = data.at("process").get<int>();
+    processes_ = data.at("processes").get<int>();
+    if (process_ < 0 || process_ >= processes_) throw_damaged(file_, line_);
     host_ = data.at("host").get<std::string>();
     origin_ns_ = data.at("origin_ns").get<double>();
     for (const ordered_json& reading : data.at("clock")) {
@@ -113,7 +118,8 @@ class Timeline {
   fs::path file_;
   std::ifstream lines_;
   std::int64_t line_ = 1;
-  int process_ = 0;
+  std::string run_;
+  int process_ = 0, processes_ = 1;
   std::string host_;
   double origin_ns_ = 0;  // a double holds nanoseconds of 100 days exactly
   double delay_ns_ = 0;
@@ -125,6 +131,11 @@ std::vector<Timeline> open_all(const std::vector<fs::path>& files) {
   for (const fs::path& file : files) timelines.emplace_back(file);
   std::sort(timelines.begin(), timelines.end(),
             [](const Timeline& a, const Timeline& b) { return a.process() < b.process(); });
+  for (const Timeline& timeline : timelines) {
+    if (timeline.run() == timelines.front().run()) continue;
+    throw FileError(fmt::format("{} and {} are of two runs; merge what one run has written",
+                                timelines.front().file().string(), timeline.file().string()));
+  }
   for (std::size_t i = 1; i < timelines.size(); ++i) {
     if (timelines[i].process() != timelines[i - 1].process()) continue;
     throw FileError(fmt::format("{} and {} are both of process {}; name each process's file once",

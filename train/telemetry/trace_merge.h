@@ -17,7 +17,7 @@ namespace ringlet::train {
 /// A process whose timeline is a part of the whole. Its clock is that of process 0 plus `behind_us`
 /// at the begin, and goes `drift_ppm` millionths too slowly.
 struct MergedTrace {
-  int process = 0;
+  int process = 0, processes = 1;  ///< of so many in the run
   std::string host;
   double behind_us = 0;
   double within_us = 0;  ///< behind_us is at most so wrong, either way
@@ -26,7 +26,7 @@ struct MergedTrace {
 
 /// Reads `files` and writes `out`; the result is in the order of processes. Throws FileError naming
 /// the file and its line: not there, not written by a TraceWriter, damaged; and both files where
-/// two are of one process.
+/// two are of two runs, or of one process. Some of a run's may be left out.
 std::vector<MergedTrace> merge_traces(const std::vector<std::filesystem::path>& files,
                                       const std::filesystem::path& out);
 

@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <exception>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "base/files/atomic_file.h"
+#include "base/machine.h"
+#include "comm/processes/secret.h"
 #include "comm/report/trace_events.h"
 #include "train/reports/failure.h"
 
@@ -86,11 +89,11 @@ void TraceWriter::write(const std::filesystem::path& path, const TraceSource& so
     const std::int64_t left_out = stream.left_out();
     if (left_out > 0) events.add_left_out(stream.rank, stream.tid, end_ns, left_out);
   }
-  const std::string head =
-      fmt::format(R"({{"displayTimeUnit":"ms","otherData":{{"process":{},"host":{},"origin_ns":{},)"
-                  R"("clock":[{}]}},"traceEvents":[)",
-                  source.process, comm::to_json_text(source.host), origin_ns,
-                  fmt::join(readings_in_json(source.clock), ","));
+  const std::string head = fmt::format(
+      R"({{"displayTimeUnit":"ms","otherData":{{"run":{},"process":{},"processes":{},)"
+      R"("host":{},"origin_ns":{},"clock":[{}]}},"traceEvents":[)",
+      comm::to_json_text(source.run), source.process, source.processes,
+      comm::to_json_text(source.host), origin_ns, fmt::join(readings_in_json(source.clock), ","));
   AtomicFile file(path);
   file.write(head);
   file.write(events.text().empty() ? "" : "\n");
@@ -105,6 +108,15 @@ void TraceWriter::write_if_possible(const std::filesystem::path& path,
     write(path, source);
   } catch (const std::exception&) {
   }
+}
+
+TraceSource source_of(comm::Group& group, double timeout_seconds) {
+  std::optional<std::string> drawn;
+  if (group.process() == 0) drawn = comm::fingerprint(comm::new_secret());
+  return {.run = group.agree("the run of a timeline", drawn, timeout_seconds),
+          .process = group.process(),
+          .processes = group.processes(),
+          .host = host_name()};
 }
 
 }  // namespace ringlet::train

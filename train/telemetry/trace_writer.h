@@ -4,13 +4,13 @@
 // Each process writes a timeline of its own. It says whose it is and when its first span began, so
 // that trace_merge.h can make one of them:
 //
-//   {"displayTimeUnit":"ms","otherData":{"process":1,"host":"b","origin_ns":N,
-//    "clock":[[at_ns,ahead_ns,within_ns],...]},"traceEvents":[
+//   {"displayTimeUnit":"ms","otherData":{"run":"0f...","process":1,"processes":2,"host":"b",
+//    "origin_ns":N,"clock":[[at_ns,ahead_ns,within_ns],...]},"traceEvents":[
 //   EVENT,
 //   EVENT
 //   ]}
 //
-// An event a line (comm/report/trace_events.h); "clock" has comm::ClockReading's numbers.
+// "run" is random and the same in all files of a run. An event a line (comm/report/trace_events.h); "clock" has comm::ClockReading's numbers.
 //
 // Spans are held in memory until the run ends, a hundred bytes each, and take as much in the file.
 // So there is a limit. Behind it spans are only counted, and each stream's part ends with an event
@@ -27,13 +27,15 @@
 
 #include "base/trace.h"
 #include "comm/core/clock_reading.h"
+#include "comm/core/group.h"
 #include "kernels/device.h"
 
 namespace ringlet::train {
 
 /// The process that a timeline is of.
 struct TraceSource {
-  int process = 0;
+  std::string run{};  ///< the same in all processes
+  int process = 0, processes = 1;
   std::string host{};  ///< its machine's name
   /// Taken as the run began and as it ended: two clocks go at two rates. Empty: of one process.
   std::vector<comm::ClockReading> clock{};
@@ -92,6 +94,10 @@ class TraceWriter {
   std::vector<Stream> streams_;
 };
 
+/// This process of `group`, without a clock. All processes call this, also those without a trace.
+/// Throws TimeoutError, Aborted.
+TraceSource source_of(comm::Group& group, double timeout_seconds);
+
 /// body(). If it throws, what `trace` has until then is written: that is what one wants to see. A
 /// null trace: nothing is.
 template <class Body>
@@ -103,6 +109,19 @@ auto traced(const TraceWriter* trace, const std::filesystem::path& path, const T
     if (trace != nullptr) trace->write_if_possible(path, source);
     throw;
   }
+}
+
+/// The same as a process of `group`, all of which call this; and writes at the end. Throws what
+/// body() and source_of() do, and FileError.
+template <class Body>
+void traced(const TraceWriter* trace, const std::filesystem::path& path, comm::Group& group,
+            double timeout_seconds, Body body) {
+  TraceSource source = source_of(group, timeout_seconds);
+  if (trace != nullptr) source.clock.push_back(group.read_clock(timeout_seconds));
+  traced(trace, path, source, body);
+  if (trace == nullptr) return;
+  source.clock.push_back(group.read_clock(timeout_seconds));
+  trace->write(path, source);
 }
 
 }  // namespace ringlet::train

@@ -17,9 +17,9 @@ namespace {
 namespace fs = std::filesystem;
 
 /// The head of a process's timeline.
-std::string of_process(const std::string& number) {
-  return R"({"displayTimeUnit":"ms","otherData":{"process":)" + number +
-         R"(,"host":"a","origin_ns":1,"clock":[[1,0,0]]},"traceEvents":[)" + "\n";
+std::string of_process(const std::string& number, const std::string& run = "1") {
+  return R"({"displayTimeUnit":"ms","otherData":{"run":")" + run + R"(","process":)" + number +
+         R"(,"processes":2,"host":"a","origin_ns":1,"clock":[[1,0,0]]},"traceEvents":[)" + "\n";
 }
 
 /// A picture that is shown to a model.
@@ -401,6 +401,7 @@ std::vector<Provocation> provocations_by_runs() {
       inspected(R"({"traceEvents":[{"ph")"),
       merged(R"({"traceEvents":[)"),
       merged(of_process("0") + "\n"),
+      merged(of_process("1", "2")),
       merged(of_process("1") + "{]\n"),
       merged(of_process("1") + R"({"name":"process_name","ph":"M","args":{}})" + "\n]}\n"),
       {1,
