@@ -156,7 +156,8 @@ std::string PeerRanges::text_of_unlike_ways(int peer) const {
   return fmt::format(
       "ranks {} and {} go about {} in unlike ways; all ranks must have the same "
       "strategy, and the same table of strategies",
-      peer, transport_.rank(), describe(*transport_.recorder().latest()));
+      peer, transport_.rank(),
+      describe(transport_.recorder().latest().value_or(CollectiveRecord{})));
 }
 
 void PeerRanges::note_details(ScopedSpan& span, const ConstView& data, RankRange of,

@@ -126,7 +126,8 @@ class RankWait {
       const auto elsewhere = parted_from(peer, meets);
       if (!elsewhere || ready() || missing() != peer) continue;  // it may have come since
       fail<MismatchError>(
-          explain_parting(peer, *elsewhere, transport_.rank(), *transport_.recorder().latest()));
+          explain_parting(peer, *elsewhere, transport_.rank(),
+                          transport_.recorder().latest().value_or(CollectiveRecord{})));
     }
   }
 

@@ -36,7 +36,7 @@ const std::vector<TableColumn>& table_columns() {
       {"test accuracy", [](Row row) { return measured(row.test); }},
       {"seconds", [](Row row) { return fmt::format("{:.1f}", row.seconds); }},
       {"samples/s",
-       [](Row row) { return with_commas(static_cast<std::int64_t>(row.samples_per_second)); }},
+       [](Row row) { return with_commas(std::llround(row.samples_per_second)); }},
       {"in sync", [](Row row) { return fmt::format("{:.1f} %", 100 * row.sync_share); }}};
   return columns;
 }
@@ -92,7 +92,7 @@ std::string progress_line(const RunProgress& progress, std::size_t room) {
       fmt::format("epoch {}/{}", progress.epoch, progress.epochs),
       fmt::format("step {}/{}", progress.step_in_epoch, progress.steps_per_epoch),
       fmt::format("loss {:.4f}", progress.loss),
-      with_commas(static_cast<std::int64_t>(progress.samples_per_second)) + " samples/s",
+      with_commas(std::llround(progress.samples_per_second)) + " samples/s",
       in_time(progress.seconds_left) + " left"};
   constexpr double kNoticeable = 0.1;
   std::vector<std::size_t> least_first{3, 2, 1, 4};

@@ -144,10 +144,11 @@ void ShmPeerAccess::check_range(int peer, bool in_reach) {
   const bool is_alike = theirs.session.shares() || theirs.range.in_reach() == in_reach;
   if (is_alike || theirs.tag != transport().recorder().current()) return;
   const int rank = transport().rank();
-  waiting_.fail<MismatchError>(fmt::format(
-      "rank {} sums memory that others reach and rank {} memory that they do not, in "
-      "{}; take it from Transport::allocator() on all ranks, or on none",
-      in_reach ? rank : peer, in_reach ? peer : rank, describe(*transport().recorder().latest())));
+  waiting_.fail<MismatchError>(
+      fmt::format("rank {} sums memory that others reach and rank {} memory that they do not, in "
+                  "{}; take it from Transport::allocator() on all ranks, or on none",
+                  in_reach ? rank : peer, in_reach ? peer : rank,
+                  describe(transport().recorder().latest().value_or(CollectiveRecord{}))));
 }
 
 void ShmPeerAccess::check(int peer, std::int64_t bytes, bool shares) {
