@@ -25,6 +25,7 @@
 #include "app/cli/usage.h"
 #include "app/cli/version.h"
 #include "base/error.h"
+#include "base/instruction_set.h"
 #include "base/memory_reserve.h"
 #include "base/stop_request.h"
 #include "train/reports/failure.h"
@@ -86,11 +87,14 @@ std::optional<int> parse(CLI::App& app, Settings& settings, const Action& action
     std::vector<std::string> warnings;
     settings.apply(warnings);
     for (const std::string& warning : warnings) print_warning(warning);
+    detect_instruction_set();              // a wrong variable is told before anything is begun
   } catch (const CLI::Success& request) {  // --help, --version
     return app.exit(request);
   } catch (const CLI::ParseError& error) {
     return refuse_command_line(argc, argv, explain(app, error));
   } catch (const UsageError& error) {
+    return refuse_command_line(argc, argv, error.what());
+  } catch (const DeviceError& error) {
     return refuse_command_line(argc, argv, error.what());
   }
   if (!settings.print_only()) return {};

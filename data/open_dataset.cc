@@ -36,6 +36,7 @@ const std::vector<NamedDataset>& named_datasets() {
       {.name = kSyntheticFacesName,
        .help = "drawn pictures of C identities",
        .parameter = "C",
+       .fault = fault_of_identities,
        .needs = DataNeeds::sizes,
        .open =
            [](const OpenOptions& o) {
@@ -49,6 +50,7 @@ const std::vector<NamedDataset>& named_datasets() {
       {.name = kRandomImagesName,
        .help = "random images of that shape",
        .parameter = "CxHxW",
+       .fault = fault_of_shape,
        .needs = DataNeeds::sizes,
        .open = [](const OpenOptions& o) {
          return make_random_images(o.parameter, {o.synthetic_train, o.synthetic_test,

@@ -45,6 +45,8 @@ struct NamedDataset {
   std::string help{};  ///< a few words, where the name does not say enough
   /// What stands behind the name and a colon, in a word: "C". Empty: nothing does.
   std::string parameter{};
+  /// What is wrong with the text behind the colon, in words; empty: nothing, as far as one sees.
+  std::function<std::string(const std::string&)> fault{};
   DataNeeds needs = DataNeeds::nothing;
   std::function<Splits(const OpenOptions&)> open;
 };

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -104,8 +105,8 @@ std::int64_t take_extent(std::string_view& text) {
   return extent;
 }
 
-ImageShape checked_shape(const std::string& word) {
-  std::string_view text = word;
+/// Nothing where it is none.
+std::optional<ImageShape> shape_in(std::string_view text) {
   ImageShape shape{};
   bool right = true;
   for (std::size_t i = 0; right && i < shape.size(); ++i) {
@@ -117,9 +118,13 @@ ImageShape checked_shape(const std::string& word) {
     right = shape[i] > 0;
   }
   if (right && text.empty()) return shape;
-  throw DataError("--data random:" + word +
-                  ": the shape is channels x height x width, each a whole number from 1 to 65536, "
-                  "as in random:3x224x224");
+  return {};
+}
+
+ImageShape checked_shape(const std::string& word) {
+  const std::optional<ImageShape> shape = shape_in(word);
+  if (shape) return *shape;
+  throw DataError("--data random:" + word + ": " + fault_of_shape(word));
 }
 
 /// Throws DataError where both splits do not fit into memory.
@@ -140,6 +145,12 @@ void require_memory(const std::string& word, const ImageShape& shape,
 }
 
 }  // namespace
+
+std::string fault_of_shape(const std::string& word) {
+  if (shape_in(word)) return "";
+  return "the shape is channels x height x width, each a whole number from 1 to 65536, as in "
+         "random:3x224x224";
+}
 
 Splits make_random_images(const std::string& word, const RandomImagesOptions& options) {
   const ImageShape shape = checked_shape(word);

@@ -25,6 +25,9 @@ struct RandomImagesOptions {
   StopRequest stop_requested{};  ///< asked between samples; then Stopped is thrown
 };
 
+/// What is wrong with a shape, in words; empty: nothing.
+std::string fault_of_shape(const std::string& shape);
+
 /// Of `shape`, "CxHxW": three whole numbers from 1 to 65536 in decimal. Throws DataError for any
 /// other text, where both splits do not fit into memory, and for a number of samples below 1.
 Splits make_random_images(const std::string& shape, const RandomImagesOptions& options = {});

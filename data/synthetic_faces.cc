@@ -105,9 +105,7 @@ std::int64_t checked_identities(const std::string& text) {
   constexpr std::int64_t kBytesOfName = 48;
   const std::int64_t identities = identities_in(text);
   if (identities == 0) {
-    throw DataError("--data synthetic-faces:" + text +
-                    ": the number of identities is a whole number from 1 to 2147483647, as in "
-                    "synthetic-faces:1000");
+    throw DataError("--data synthetic-faces:" + text + ": " + fault_of_identities(text));
   }
   const std::uint64_t needed = static_cast<std::uint64_t>(identities) * 2 * kBytesOfName;
   const std::uint64_t present = usable_memory();
@@ -121,6 +119,12 @@ std::int64_t checked_identities(const std::string& text) {
 }
 
 }  // namespace
+
+std::string fault_of_identities(const std::string& text) {
+  if (identities_in(text) > 0) return "";
+  return "the number of identities is a whole number from 1 to 2147483647, as in "
+         "synthetic-faces:1000";
+}
 
 std::int64_t synthetic_identities(const std::string& data) {
   const std::string begin = std::string(kSyntheticFacesName) + ":";

@@ -28,6 +28,9 @@ struct SyntheticFacesOptions {
 /// How many `data`, as --data names it, asks for; 0: it is no such name.
 std::int64_t synthetic_identities(const std::string& data);
 
+/// What is wrong with a number of identities, in words; empty: nothing.
+std::string fault_of_identities(const std::string& identities);
+
 /// Of `identities`, a whole number from 1 on in decimal. Throws DataError for any other text, and
 /// where there is no memory for so many names.
 Splits make_synthetic_faces(const std::string& identities,

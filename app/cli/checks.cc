@@ -70,6 +70,10 @@ CLI::Validator device_name() {
 CLI::Validator data_name() {
   return CLI::Validator(
       [](const std::string& name) -> std::string {
+        if (const data::NamedDataset* named = data::find_dataset(name); named && named->fault) {
+          const std::string fault = named->fault(name.substr(named->name.size() + 1));
+          return fault.empty() ? "" : fmt::format("'{}': {}", name, fault);
+        }
         if (data::is_dataset(name)) return {};
         std::error_code error;
         if (std::filesystem::exists(name, error)) {

@@ -35,8 +35,7 @@ const std::vector<TableColumn>& table_columns() {
       {"test loss", [](Row row) { return fmt::format("{:.4f}", row.test.loss); }},
       {"test accuracy", [](Row row) { return measured(row.test); }},
       {"seconds", [](Row row) { return fmt::format("{:.1f}", row.seconds); }},
-      {"samples/s",
-       [](Row row) { return with_commas(std::llround(row.samples_per_second)); }},
+      {"samples/s", [](Row row) { return with_commas(std::llround(row.samples_per_second)); }},
       {"in sync", [](Row row) { return fmt::format("{:.1f} %", 100 * row.sync_share); }}};
   return columns;
 }

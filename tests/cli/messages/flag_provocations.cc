@@ -256,7 +256,7 @@ std::vector<Provocation> provocations_by_flags() {
        [](const Stage&) {
          return quick({"--devices", "cuda:99"});
        }},
-      {1,
+      {2,
        [](const Stage&) {
          return quick({}, {{"RINGLET_ISA", "mmx"}});
        }},

@@ -244,7 +244,7 @@ std::vector<Provocation> provocations_by_inputs() {
       records(record_of(1), "1\t6\n"),
       records(record_of(1), "1\t0\n1\t0\n"),
       records(record_of(1), "", record_of(2)),
-      {1,
+      {2,
        [](const Stage&) {
          return ringlet({"train", "--data", "synthetic-faces:0", "--no-out"});
        }},
@@ -252,7 +252,7 @@ std::vector<Provocation> provocations_by_inputs() {
        [](const Stage&) {
          return ringlet({"train", "--data", "synthetic-faces:2147483647", "--no-out"});
        }},
-      {1,
+      {2,
        [](const Stage&) {
          return ringlet({"train", "--data", "random:3x0x3", "--no-out"});
        }},
