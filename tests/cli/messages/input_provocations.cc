@@ -268,7 +268,7 @@ std::vector<Provocation> provocations_by_inputs() {
       pickle("cos\nsystem\n(X" + little_endian(4, 4) + "truetR."),
       pickle("}."),
       pickle(std::string(1'000'000, ']')),
-      pickle(std::string(5'000'000, 'N')),
+      pickle(std::string().append(9'000'000, 'K')),
       pickle("B\xff\xff\xff\xff"),
       pickle("a."),
       convert("p.bin", "(lp0\n."),
