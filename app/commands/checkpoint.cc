@@ -14,6 +14,7 @@
 #include "data/open_dataset.h"
 #include "train/files/centres.h"
 #include "train/files/safetensors.h"
+#include "train/files/state.h"
 #include "train/recipe/models.h"
 
 namespace ringlet::app {
@@ -129,8 +130,7 @@ Checkpoint open_checkpoint(const fs::path& named, comm::Group& group, double com
   const auto read = [&named, with_centres] {
     return comm::to_text(to_plan(open_checkpoint(named, with_centres)));
   };
-  return checkpoint_of(
-      comm::plan_of(comm::from_first(group, "the model's file", comm_timeout, read)));
+  return checkpoint_of(comm::plan_of(comm::from_first(group, "model's file", comm_timeout, read)));
 }
 
 Checkpoint read_checkpoint(const fs::path& file) {
@@ -236,10 +236,17 @@ RawFlags with_data_flags_of(const RawFlags& flags, const Checkpoint& checkpoint)
 }
 
 fs::path run_of(const fs::path& folder) {
-  const std::string name = folder.filename().string();
-  // The second is the state while it is being replaced (base/files/aside.h).
-  if (name != "state" && !name.starts_with("state.old.")) return folder;
-  return folder.has_parent_path() ? folder.parent_path() : fs::path(".");
+  const fs::path named = folder.has_filename() ? folder : folder.parent_path();
+  std::error_code error;
+  if (!fs::exists(named / "state.json", error)) return named;
+  const fs::path real = fs::canonical(named, error);  // also of a link to a state
+  const std::string name = real.filename().string();
+  // The last is the state while it is being replaced (base/files/aside.h).
+  if (name != "state" && name != train::kStateBefore && !name.starts_with("state.old.")) {
+    return named;
+  }
+  if (real.filename() != named.filename()) return real.parent_path();
+  return named.has_parent_path() ? named.parent_path() : fs::path(".");
 }
 
 train::ModelInfo assume_info(const Checkpoint& checkpoint, const train::Recipe& recipe,

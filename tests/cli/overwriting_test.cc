@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <csignal>
+#include <filesystem>
 #include <functional>
+#include <map>
 
 #include "tests/cli/program.h"
 #include "tests/data/idx_files.h"
@@ -293,7 +295,16 @@ TEST(RunFolder, IsLeftByAStartThatFails) {
   EXPECT_TRUE(fs::exists(out + "/state/state.json"));
 }
 
-/// A state may have any name, and lie in the run's folder or be it.
+/// The files of a folder and what they hold.
+std::map<std::string, std::string> contents_of(const fs::path& folder) {
+  std::map<std::string, std::string> contents;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    if (entry.is_regular_file()) contents[entry.path()] = read_file(entry.path());
+  }
+  return contents;
+}
+
+/// A state may have any name, and lie in the run's folder or anywhere.
 TEST(RunFolder, KeepsTheStateThatItGoesOnFrom) {
   const TemporaryDirectory folder;
   const std::string out = folder / "run", kept = folder / "kept", link = folder / "link";
@@ -301,10 +312,17 @@ TEST(RunFolder, KeepsTheStateThatItGoesOnFrom) {
       quick_train({"--epochs", "2", "--max-steps", "5", "--save-every", "1", "--out", out}))));
   fs::copy(out + "/state", kept);
   fs::create_directory_symlink(out + "/state", link);
-  for (const std::string& state : {kept, link, out + "/state.before", out + "/state"}) {
-    EXPECT_TRUE(succeeds(ringlet(resume(state)))) << state;
-    for (const char* name : {"/state.json", "/optimizer.safetensors", "/model.safetensors"}) {
-      EXPECT_TRUE(fs::exists(state + name)) << state << name;
+  const auto before = contents_of(kept);
+  for (const Arguments& where : {Arguments{}, Arguments{"--out", kept, "--force"}}) {
+    EXPECT_TRUE(fails_with(2, ringlet(resume(kept, where)), {"kept is a state alone", "--out"}));
+  }
+  EXPECT_TRUE(succeeds(ringlet(resume(kept, {"--out", folder / "other"}))));
+  EXPECT_EQ(contents_of(kept), before);
+  for (const std::string& state : {link, out + "/state.before", out + "/state/"}) {
+    EXPECT_TRUE(succeeds(ringlet(resume(state, {"--epochs", "3"})))) << state;
+    EXPECT_TRUE(fs::exists(out + "/model.safetensors")) << state;
+    for (const std::string& saved : {out + "/state", out + "/state.before"}) {
+      EXPECT_FALSE(fs::exists(saved + "/state")) << state;
     }
   }
 }

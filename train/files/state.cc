@@ -230,8 +230,6 @@ void remove_former(const fs::path& path) {
 }  // namespace
 
 void remove_end(const fs::path& out) {
-  std::error_code error;
-  if (fs::exists(out / "state.json", error)) return;
   for (const char* name : {kModelFile, kCentresFile}) remove_former(out / name);
 }
 

@@ -71,8 +71,7 @@ inline constexpr const char* kOptimizerFile = "optimizer.safetensors";
 /// Removes the state, the models and the centres that a former run has left in its folder. Throws
 /// FileError.
 void remove_former_run(const std::filesystem::path& out);
-/// Removes the model and the centres of a run's end, which is none any more; nothing where `out` is
-/// a state itself. Throws FileError.
+/// Removes the model and the centres of a run's end, which is none any more. Throws FileError.
 void remove_end(const std::filesystem::path& out);
 
 /// A state that was read from a folder.

@@ -39,7 +39,9 @@ void make_folder(const fs::path& path) {
 
 /// Whether the state in the run's folder is the one that the run goes on from.
 bool goes_on_there(const RunSetup& setup) {
-  return setup.resumed && setup.resumed->folder == setup.options.files.out / "state";
+  std::error_code error;
+  return setup.resumed &&
+         fs::equivalent(setup.resumed->folder, setup.options.files.out / "state", error);
 }
 
 }  // namespace

@@ -537,10 +537,9 @@ void require_room(const TrainOptions& options, int ranks, std::int64_t classes,
 
 bool goes_on_in_out(const RunSetup& setup) {
   if (!setup.resumed) return false;
-  const std::filesystem::path &from = setup.resumed->folder, &out = setup.options.files.out;
+  const std::filesystem::path state = std::filesystem::weakly_canonical(setup.resumed->folder);
   std::error_code error;
-  return std::filesystem::equivalent(from, out, error) ||
-         std::filesystem::equivalent(from / "..", out, error);
+  return std::filesystem::equivalent(state.parent_path(), setup.options.files.out, error);
 }
 
 }  // namespace ringlet::train

@@ -359,6 +359,12 @@ std::vector<Provocation> provocations_by_inputs() {
          return ringlet({"eval", "--checkpoint", stage.file("w", safetensors(header))});
        }},
       // States.
+      {2,
+       [](const Stage& stage) {
+         const std::string copy = stage / "copy";
+         std::filesystem::copy(stage.run() + "/state", copy);
+         return ringlet({"train", "--resume", copy});
+       }},
       {1,
        [](const Stage& stage) {
          return ringlet({"train", "--resume", stage / "."});
