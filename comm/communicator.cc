@@ -221,6 +221,10 @@ void Communicator::barrier(Stream& stream, std::string_view name) {
                   [this](Stream& host) { comm::barrier(transport_, host); });
 }
 
+void Communicator::meet_before_kernels(Stream& stream, std::string_view name) {
+  if (size() > 1 && transport_.waits_in_kernels()) barrier(stream, name);
+}
+
 void Communicator::await_all(Stream& stream, std::string_view name) {
   stream.synchronize();  // the time-out is not to change under a collective
   const double timeout = transport_.timeout_seconds();

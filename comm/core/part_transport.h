@@ -25,6 +25,7 @@ class PartTransport : public Transport {
   FlightRecorder& recorder() override { return whole_.recorder(); }
   std::optional<RankStatus> look_at(int rank) const override { return whole_.look_at(at(rank)); }
   CostModel typical_costs() const override { return costs_; }
+  bool waits_in_kernels() const override { return whole_.waits_in_kernels(); }
   const RankNames& names() const override { return whole_.names(); }
   Transport& whole() override { return whole_.whole(); }
   int in_world(int rank) const override { return whole_.in_world(at(rank)); }

@@ -141,6 +141,9 @@ class Transport {
   /// Other ranks' memory, where every rank of the world is in reach; else null.
   virtual PeerAccess* peer_access() { return nullptr; }
 
+  /// Whether a rank waits for others in a kernel of its GPU: CUDA may hold back then what another
+  /// rank of the process asks for. The same on all ranks.
+  virtual bool waits_in_kernels() const { return false; }
   /// Where graphs may hold the transport's calls, on every rank alike; else null.
   virtual Captures* captures() { return nullptr; }
   /// Why they may not although that was wished for; "" where it was not.

@@ -59,9 +59,22 @@ cudaError_t allocate(void** address, std::size_t bytes, int gpu) {
   return cudaSuccess;
 }
 
+bool (*is_awaited)(int gpu) = nullptr;
+
+/// Fails where another GPU's kernel waits for this thread's work (stand_in.h).
+bool held_back(const char* call) {
+  if (is_awaited == nullptr || !is_awaited(current_device)) return false;
+  refuse(
+      cudaErrorLaunchTimeout,
+      fmt::format("{} while the kernel of a collective waits on another GPU for GPU {}: CUDA may "
+                  "hold back both for ever",
+                  call, current_device));
+  return true;
+}
+
 cudaError_t release(Lock& lock, void* address, const char* call) {
   if (address == nullptr) return cudaSuccess;
-  if (forbidden(call)) return last_error;
+  if (forbidden(call) || held_back(call)) return last_error;
   drain_device(lock);
   return free_at_once(address);
 }
@@ -93,6 +106,11 @@ cudaError_t require_gpu_memory(const void* address, std::size_t bytes, const cha
 std::size_t memory_of_a_gpu() {
   const char* said = std::getenv("RINGLET_STAND_IN_MEMORY");
   return static_cast<std::size_t>(said == nullptr ? 8192 : std::atoll(said)) << 20;
+}
+
+void tell_of_waiting(bool (*awaited)(int gpu)) {
+  const Lock lock(mutex);
+  is_awaited = awaited;
 }
 
 std::pair<std::uintptr_t, std::uintptr_t> memory_at(std::uintptr_t address) {
@@ -144,7 +162,8 @@ cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
 
 cudaError_t cudaMalloc(void** address, std::size_t bytes) {
   const Lock lock(mutex);
-  return forbidden("cudaMalloc") ? last_error : allocate(address, bytes, current_device);
+  if (forbidden("cudaMalloc") || held_back("cudaMalloc")) return last_error;
+  return allocate(address, bytes, current_device);
 }
 
 cudaError_t cudaFree(void* address) {
@@ -154,7 +173,8 @@ cudaError_t cudaFree(void* address) {
 
 cudaError_t cudaHostAlloc(void** address, std::size_t bytes, unsigned) {
   const Lock lock(mutex);
-  return forbidden("cudaHostAlloc") ? last_error : allocate(address, bytes, kNoGpu);
+  if (forbidden("cudaHostAlloc") || held_back("cudaHostAlloc")) return last_error;
+  return allocate(address, bytes, kNoGpu);
 }
 
 cudaError_t cudaFreeHost(void* address) {

@@ -5,7 +5,9 @@
 //
 // A communicator that is not blocking puts a group on its stream from a thread of its own, up to
 // 5 ms after ncclGroupEnd(), and is in progress until then. Ranks that call different things, and
-// memory that is not the GPU's, make it fail: NCCL would hang, or write where it should not.
+// memory that is not the GPU's, make it fail: NCCL would hang, or write where it should not. So does
+// memory that a rank asks for while another rank of its process waits for its next group, unless
+// RINGLET_STAND_IN_RANKS is "processes": then threads play them.
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 #include <nccl.h>
@@ -77,6 +79,22 @@ struct Folders {
   Folders& operator=(const Folders&) = delete;
 };
 
+/// How many operations outside of graphs a communicator was called for, by their kind.
+struct Called {
+  std::map<int, std::uint64_t> sends, receives;  // by peer
+  std::uint64_t collectives = 0;
+};
+
+/// What a kernel waits for: the call by which `peer` takes or brings a message, or, without a peer,
+/// the others' of a collective.
+struct Awaited {
+  enum What : std::uint8_t { send, receive, collective } what;
+  int peer;
+  std::uint64_t number;
+};
+
+std::mutex progress_mutex;  // of all communicators; whoever holds it calls nothing
+
 }  // namespace
 
 struct ncclComm {
@@ -91,6 +109,9 @@ struct ncclComm {
   std::mutex why_mutex;
   std::string why;  // it failed
   std::atomic<cudaStream_t> stream = nullptr;
+  // Under progress_mutex:
+  Called called;
+  std::vector<Awaited> awaited;  // by the group that waits now
   // Of the groups that have begun, which one thread at a time runs:
   std::map<int, std::uint64_t> sent, received;  // by peer
   std::uint64_t collectives = 0;
@@ -294,6 +315,21 @@ struct Group {
   std::vector<Operation> operations{};
   bool has_begun = false;
 
+  /// Notes what has been called for on this communicator.
+  void note_calls() const {
+    const std::lock_guard lock(progress_mutex);
+    for (const Operation& operation : operations) {
+      Called& called = comm->called;
+      if (operation.kind == Operation::send) {
+        ++called.sends[operation.peer];
+      } else if (operation.kind == Operation::receive) {
+        ++called.receives[operation.peer];
+      } else {
+        ++called.collectives;
+      }
+    }
+  }
+
   bool go_on() {
     const ringlet::stand_in::OpenMemory open(gpus);
     if (!has_begun && !comm->aborted) {
@@ -308,6 +344,7 @@ struct Group {
     for (Operation& operation : operations) {
       is_done = (comm->aborted || comm->failed || operation.go_on(*comm)) && is_done;
     }
+    if (!is_captured) note_awaited();
     if (!is_done) return false;
     has_begun = false;
     if (!is_captured) --comm->in_flight;
@@ -315,6 +352,18 @@ struct Group {
   }
 
  private:
+  void note_awaited() const {
+    std::vector<Awaited> awaited;
+    for (const Operation& operation : operations) {
+      if (comm->aborted || comm->failed || operation.is_done) continue;
+      const auto what = operation.kind == Operation::send      ? Awaited::receive
+                        : operation.kind == Operation::receive ? Awaited::send
+                                                               : Awaited::collective;
+      awaited.push_back({what, operation.peer, operation.number});
+    }
+    const std::lock_guard lock(progress_mutex);
+    comm->awaited = std::move(awaited);
+  }
   bool loses_ranks(const Operation& operation) const {
     using ringlet::stand_in::has_fault;
     return (has_fault("nccl-memory") && is_of_nccl(operation.in)) ||
@@ -328,6 +377,37 @@ std::map<ncclComm_t, std::shared_ptr<ncclComm>>& communicators() {
   return made;
 }
 std::mutex communicators_mutex;
+
+/// Whether `waiting`'s kernel waits for a call that `late` has not made.
+bool waits_for(const ncclComm& waiting, const ncclComm& late) {
+  const auto count_of = [](const std::map<int, std::uint64_t>& counts, int peer) {
+    const auto found = counts.find(peer);
+    return found == counts.end() ? 0 : found->second;
+  };
+  for (const auto& [what, peer, number] : waiting.awaited) {
+    if (what == Awaited::collective && late.called.collectives <= number) return true;
+    if (peer != late.rank) continue;
+    if (what == Awaited::send && count_of(late.called.sends, waiting.rank) <= number) return true;
+    if (what == Awaited::receive && count_of(late.called.receives, waiting.rank) <= number) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool is_awaited(int gpu) {
+  const char* played = std::getenv("RINGLET_STAND_IN_RANKS");
+  if (played != nullptr && std::strcmp(played, "processes") == 0) return false;
+  const std::scoped_lock lock(communicators_mutex, progress_mutex);
+  for (const auto& [key, late] : communicators()) {
+    if (late->gpu != gpu || late->aborted || late->failed) continue;
+    for (const auto& [other_key, waiting] : communicators()) {
+      const bool meets = other_key != key && waiting->folder == late->folder;
+      if (meets && !waiting->aborted && waits_for(*waiting, *late)) return true;
+    }
+  }
+  return false;
+}
 
 std::shared_ptr<ncclComm> find(ncclComm_t comm) {
   const std::lock_guard lock(communicators_mutex);
@@ -437,6 +517,7 @@ const char* ncclGetLastError(ncclComm_t comm) {
 
 ncclResult_t ncclCommInitRankConfig(ncclComm_t* made, int size, ncclUniqueId id, int rank,
                                     ncclConfig_t* config) {
+  ringlet::stand_in::tell_of_waiting(is_awaited);
   const auto comm = std::make_shared<ncclComm>();
   comm->folder = id.internal;
   comm->size = size;
@@ -489,6 +570,9 @@ ncclResult_t ncclGroupEnd() {
   if (--group.depth > 0 || group.comm == nullptr) return ncclSuccess;
   Group made = std::exchange(group, {});
   if (made.comm->failed) return ncclInvalidUsage;
+  cudaStreamCaptureStatus status{};
+  const bool asks = cudaStreamIsCapturing(made.stream, &status) == cudaSuccess;
+  if (asks && status == cudaStreamCaptureStatusNone) made.note_calls();
   if (made.comm->blocks) return enqueue(made);
   return start(std::make_shared<Group>(std::move(made)));
 }

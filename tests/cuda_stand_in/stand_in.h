@@ -65,6 +65,11 @@ cudaError_t free_at_once(void* address);
 /// Whose memory the work of a GPU reaches: its own, and that of peers to which access is enabled.
 std::set<int> reach_of(int gpu);
 
+/// Takes what tells whether a kernel of another GPU of this process waits for work that `gpu` has
+/// not been given yet. The thread that would give it asks CUDA for no memory then: CUDA may hold it
+/// back until that kernel ends, which is never.
+void tell_of_waiting(bool (*is_awaited)(int gpu));
+
 /// To be called in the midst of a grid: where another lane of the graph runs a grid as well
 /// (graph_runs.h), returns when that has come to its midst.
 void meet_other_lane();

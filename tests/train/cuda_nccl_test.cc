@@ -67,6 +67,7 @@ struct Learnt {
 };
 
 Learnt learn_in_processes(bool graph, const data::Splits& data, bool centres = false) {
+  setenv("RINGLET_STAND_IN_RANKS", "processes", 1);  // NOLINT(concurrency-mt-unsafe)
   comm::Processes processes({2, 1});
   std::vector<Learnt> learnt(2);
   comm::run_ranks(2, [&](int process) {
@@ -89,6 +90,7 @@ Learnt learn_in_processes(bool graph, const data::Splits& data, bool centres = f
               communicator.transport().why_no_captures()};
         });
   });
+  unsetenv("RINGLET_STAND_IN_RANKS");                       // NOLINT(concurrency-mt-unsafe)
   EXPECT_EQ(learnt[0].bytes == learnt[1].bytes, !centres);  // each has rows of its own
   return learnt[0];
 }

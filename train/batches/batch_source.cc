@@ -197,6 +197,7 @@ class StreamedBatches final : public BatchSource {
   StreamedBatches(Device& device, const std::shared_ptr<const data::Dataset>& dataset,
                   data::BatchSchedule schedule, const BatchOptions& options)
       : device_(device),
+        transfer_(device.transfer()),  // made here: not behind the first collective
         held_(static_cast<std::size_t>(options.held)),
         pinned_(device),
         loader_(dataset, sampler_of(*dataset, options), std::move(schedule), options.loader,
@@ -211,7 +212,7 @@ class StreamedBatches final : public BatchSource {
   }
 
   const data::Batch* next() override {
-    Stream &compute = device_.compute(), &transfer = device_.transfer();
+    Stream& compute = device_.compute();
     const std::size_t slots = memories_.size();
     // The work that was enqueued until now is the last with the batch that is held no longer.
     if (turn_ >= held_) compute.record(*used_[(turn_ - held_) % slots]);
@@ -223,13 +224,13 @@ class StreamedBatches final : public BatchSource {
     const BatchMemory& memory = memories_[slot];
     data::Batch& batch = batches_[slot] = memory.batch(host->request);
     if (batch.n > 0) {
-      transfer.wait(*used_[slot]);
-      enqueue_copy_from_host(transfer, host->images, memory.images(batch.n));
-      enqueue_copy_from_host(transfer, host->targets, memory.targets(batch.n));
+      transfer_.wait(*used_[slot]);
+      enqueue_copy_from_host(transfer_, host->images, memory.images(batch.n));
+      enqueue_copy_from_host(transfer_, host->targets, memory.targets(batch.n));
       for (std::size_t i = 0; i < memory.fields(); ++i) {
-        enqueue_copy_from_host(transfer, host->fields[i], memory.field(i, batch.n));
+        enqueue_copy_from_host(transfer_, host->fields[i], memory.field(i, batch.n));
       }
-      transfer.record(*copied_[slot]);
+      transfer_.record(*copied_[slot]);
       compute.wait(*copied_[slot]);
     }
     return &batch;
@@ -241,6 +242,7 @@ class StreamedBatches final : public BatchSource {
 
  private:
   Device& device_;
+  Stream& transfer_;
   const std::size_t held_;
   std::vector<BatchMemory> memories_;  // those that are held, and one that is filled meanwhile
   PinnedMemory pinned_;

@@ -227,6 +227,7 @@ class NcclTransport final : public Transport, public CollectiveEngine, public Ca
     return knows ? static_cast<Allocator&>(memory_) : device;
   }
 
+  bool waits_in_kernels() const override { return !stream_.in_order_with_host(); }
   Captures* captures() override { return captures_ ? this : nullptr; }
   std::string why_no_captures() const override { return why_no_captures_; }
   void capture_begins() override { set_capturing(true); }
