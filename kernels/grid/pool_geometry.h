@@ -110,7 +110,8 @@ void with_index_of(const Shape& shape, const Launch& launch) {
 /// launch(geometry), with the type of indices that these images need.
 template <class Launch>
 void with_geometry(const Pool2dSpec& spec, const Shape& x, const Shape& y, Launch launch) {
-  with_index_of(x, [&]<class I>(I) { launch(PoolGeometry<I>(spec, x, y)); });
+  const Shape& larger = x.count() < y.count() ? y : x;  // padding may make more outputs than inputs
+  with_index_of(larger, [&]<class I>(I) { launch(PoolGeometry<I>(spec, x, y)); });
 }
 
 /// An element of a tensor in nhwc: its pixel or output, counted over all samples, and its channel.

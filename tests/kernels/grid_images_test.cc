@@ -117,6 +117,13 @@ TEST_P(Grid, LargeIndicesGiveTheSamePooling) {
   };
   EXPECT_EQ(gradient(std::int32_t{}), gradient(std::int64_t{}));
   EXPECT_FALSE(grid::has_small_indices({1 << 15, 1, 1 << 8, 1 << 7}));
+  const Pool2dSpec padded{
+      .kernel = {2, 2}, .stride = {1, 1}, .padding = {1, 1}};  // 4 of each pixel
+  const Shape pixels{600'000'000, 1, 1, 1};
+  grid::with_geometry(padded, pixels, pool2d_output_shape(padded, pixels),
+                      [](const auto& geometry) {
+                        EXPECT_EQ(sizeof(geometry.h.output_count()), sizeof(std::int64_t));
+                      });
 }
 
 TEST_P(Grid, BiasAndReluAsOneBackward) {
