@@ -238,6 +238,7 @@ class CudaGrid {
   void run_pipeline(const char* name, std::int64_t blocks, const Program& program) {
     if (blocks == 0) return;
     constexpr std::size_t kBytes = Program::kStages * sizeof(typename Program::Stage);
+    stream_.handle();  // the attribute is of the current GPU
     check_cuda(cudaFuncSetAttribute(pipeline_kernel<Program>,
                                     cudaFuncAttributeMaxDynamicSharedMemorySize, int{kBytes}),
                name);
