@@ -21,6 +21,9 @@ const char* remedy(int code) {
     case ENOSPC:
     case EDQUOT:
       return "free space there or write elsewhere";
+    case EMFILE:
+    case ENFILE:
+      return "allow more open files (ulimit -n)";
     case EFBIG:
       return "raise the limit on file sizes (ulimit -f)";
     case EACCES:

@@ -378,11 +378,16 @@ ConnectChannel join_between(JoinedGroup& group, std::shared_ptr<MessageEngine> e
                             ConnectChannel on_machine) {
   return [&group, engine = std::move(engine), on_machine = std::move(on_machine)](int channel) {
     std::vector<std::unique_ptr<Transport>> transports;
+    std::vector<BetweenTransport*> ranks;
     for (Near& each : near_of(group, on_machine, channel)) {
       auto transport = std::make_unique<BetweenTransport>(group, engine, channel, std::move(each));
-      group.on_abort([rank = transport.get()] { rank->wake(); });
+      ranks.push_back(transport.get());
       transports.push_back(std::move(transport));
     }
+    // Not before all are there: where one cannot be made the others go, and an abort follows.
+    group.on_abort([ranks] {
+      for (BetweenTransport* rank : ranks) rank->wake();
+    });
     return transports;
   };
 }

@@ -19,6 +19,7 @@
 #include <random>
 #include <regex>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -51,6 +52,8 @@ std::shared_ptr<gloo::transport::Device> make_device() {
        {address_of_our_own(), std::string("127.0.0.1"), std::string("::1")}) {
     try {
       return tcp::CreateDevice(address.c_str());
+    } catch (const std::system_error&) {  // no thread, say, wherever it listens
+      throw;
     } catch (const std::exception&) {  // this machine does not have it
     }
   }

@@ -9,6 +9,7 @@
 #include <exception>
 #include <mutex>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -129,6 +130,9 @@ std::shared_ptr<GlooMesh> connect_mesh(JoinedGroup& group, double timeout_second
                                       timeout_seconds);
   } catch (const Aborted&) {
     throw;
+  } catch (const std::system_error&) {  // says by itself what this machine lacks
+    if (group.await_explanation()) throw Aborted(*group.root_cause());
+    throw;
   } catch (const std::exception& error) {
     if (group.await_explanation()) throw Aborted(*group.root_cause());
     const std::string why = words_of_gloo(error);
@@ -137,6 +141,9 @@ std::shared_ptr<GlooMesh> connect_mesh(JoinedGroup& group, double timeout_second
           fmt::format("process {} at {} cannot be connected with the others ({}): {}; look whether "
                       "a firewall lets all ports through between the machines",
                       group.process(), group.address(), group.hosts(), why));
+    }
+    if (why.find("; ") != std::string::npos) {  // it has its remedy
+      throw CommError("Gloo cannot connect the processes: " + why);
     }
     throw CommError(
         fmt::format("Gloo cannot connect the processes: {}; look whether the loopback is blocked "

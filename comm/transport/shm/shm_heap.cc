@@ -6,6 +6,7 @@
 #include <exception>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "base/error.h"
@@ -18,7 +19,13 @@ namespace {
 SealedMemory make_memory(std::int64_t bytes) {
   try {
     return SealedMemory::make("ringlet heap", bytes);
-  } catch (const std::exception& error) {
+  } catch (const std::system_error& error) {
+    if (error.code() == std::errc::too_many_files_open) {
+      throw CommError(
+          fmt::format("{} KiB that processes share cannot be had: {}; allow more open files "
+                      "(ulimit -n)",
+                      bytes >> 10, error.what()));
+    }
     throw OutOfMemoryError(
         fmt::format("{} KiB that processes share cannot be had: {}; use a smaller batch, or "
                     "--transport gloo",
