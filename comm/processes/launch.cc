@@ -224,8 +224,11 @@ bool is_pmi_of_srun(const Environment& environment) {
 
 /// What all processes have to know: what the user has set, or else a secret of the launcher's.
 std::string token_of(const Environment& environment, const Launcher& launcher) {
-  if (environment.text("RINGLET_TOKEN")) return short_value(environment, "RINGLET_TOKEN");
-  return short_value(environment, launcher.run.secret);
+  if (!environment.text("RINGLET_TOKEN")) return short_value(environment, launcher.run.secret);
+  std::string token = short_value(environment, "RINGLET_TOKEN");
+  if (!token.empty()) return token;
+  throw ContractError(
+      "RINGLET_TOKEN is empty, and anybody knows that; give it a value or unset it");
 }
 
 /// Whether the launcher has started this process.

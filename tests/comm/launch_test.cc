@@ -220,6 +220,13 @@ TEST(Launch, NamesAValueThatIsTooLong) {
   }
 }
 
+TEST(Launch, TakesNoEmptyToken) {  // as of a command that has failed: RINGLET_TOKEN=$(cat nowhere)
+  for (const Variables& run : {kByHand, kOpenMpi}) {
+    EXPECT_EQ(refusal_of(run + Variables{{"RINGLET_TOKEN", ""}}),
+              "RINGLET_TOKEN is empty, and anybody knows that; give it a value or unset it");
+  }
+}
+
 TEST(Launch, TakesMpirunsSecretForATokenWhereThereIsNone) {
   const std::string name = "OMPI_MCA_orte_precondition_transports";
   EXPECT_EQ(position_in(kOpenMpi)->token, "");

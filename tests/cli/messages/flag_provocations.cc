@@ -249,6 +249,7 @@ std::vector<Provocation> provocations_by_flags() {
       refused_process(first_of_two_with("RINGLET_HUB", "node1")),
       refused_process(first_of_two_with("MASTER_ADDR", "0.0.0.0")),
       refused_process(first_of_two_with("RINGLET_TOKEN", std::string(20'000, 'x'))),
+      refused_process(first_of_two_with("RINGLET_TOKEN", "")),
       refused_process(first_of_two_with("LOCAL_WORLD_SIZE", "3")),
       refused_process(first_of_two_with("LOCAL_RANK", "1")),
       // Devices and runs.
