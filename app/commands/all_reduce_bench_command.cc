@@ -8,6 +8,7 @@
 
 #include "app/cli/before_meeting.h"
 #include "app/cli/commands.h"
+#include "app/cli/outputs.h"
 #include "app/cli/processes.h"
 #include "app/cli/signals.h"
 #include "app/cli/usage.h"
@@ -165,6 +166,10 @@ int run_as_rank(const AllReduceFlags& flags, const CLI::App& command,
       check_bench_outputs(flags, command, position.processes);
       others = read_others(flags);
       machine = machine_of(flags);
+    }
+    if (position.process != 0 && !rows_file && !flags.trace.empty()) {
+      Outputs(command, flags.force)
+          .writes("--trace", file_of_process(flags.trace, position.process));
     }
     return block;
   });

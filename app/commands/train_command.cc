@@ -401,6 +401,9 @@ int run_training(const RawFlags& flags, const CLI::App& command, comm::Group& gr
   train::Files& files = options.files;
   if (speaks && !former) find_named_weights(files.init);
   if (speaks) claim.outputs(options, group.processes());
+  if (!speaks && !files.trace.empty()) {  // it may be on a disk that the first process has not
+    Outputs(command, files.force).writes("--trace", file_of_process(files.trace, group.process()));
+  }
   if (speaks && !former && !files.init.empty()) warn_of_rounding(train::model_file_of(files.init));
   warn_of_other_bytes(group, options);
   if (speaks) warn_of_foreign_tuning(options.execution, group);

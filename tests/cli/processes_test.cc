@@ -465,6 +465,23 @@ TEST(ProcessesRun, OneThatFailsBeforeItHasMetTheOthersTellsThem) {
   }
 }
 
+/// Each process writes its own on its own disk, which the first one need not see.
+TEST(ProcessesRun, ReplacesNoProcesssTraceUnasked) {
+  const TemporaryDirectory first, second;
+  const std::string kept = second / "t.p1.json";
+  write_file(kept, "kept");
+  const Arguments bench{"bench",  "all-reduce",   "--processes", "-b", "8", "-e",
+                        "8",      "-n",           "2",           "-w", "1", "--trace",
+                        "t.json", "--strategies", "ring"};
+  for (const Arguments& line : {quick_train({"--processes", "--trace", "t.json"}), bench}) {
+    Program other(line, {.environment = by_hand(1, 2), .folder = second.path()});
+    const Outcome outcome = ringlet(line, {.environment = by_hand(0, 2), .folder = first.path()});
+    EXPECT_TRUE(fails_with(2, other.wait(), {"t.p1.json is there already", "--force"}));
+    EXPECT_NE(outcome.code, 0);
+    EXPECT_EQ(read_file(kept), "kept");
+  }
+}
+
 TEST(ProcessesRun, DieWithTheirParent) {
   Program program(long_train({"--processes", "2"}));
   ASSERT_TRUE(program.wait_for("epoch   train loss"));
