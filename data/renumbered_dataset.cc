@@ -1,6 +1,7 @@
 #include "data/renumbered_dataset.h"
 
 #include <algorithm>
+#include <unordered_map>
 #include <utility>
 
 namespace ringlet::data {
@@ -29,15 +30,41 @@ std::vector<std::int32_t> moved(std::span<const std::int32_t> targets,
 
 }  // namespace
 
-std::optional<std::vector<std::int32_t>> indices_of(const std::vector<std::string>& names,
-                                                    const std::vector<std::string>& known) {
+std::string comparable(const std::string& name) {
+  const auto is_digit = [](char c) { return '0' <= c && c <= '9'; };
+  if (name.empty() || !std::ranges::all_of(name, is_digit)) return name;
+  return name.substr(std::min(name.find_first_not_of('0'), name.size() - 1));
+}
+
+namespace {
+
+/// By `key` of each name; of two that are alike in it none is known.
+template <class Key>
+std::optional<std::vector<std::int32_t>> indices_by(const std::vector<std::string>& names,
+                                                    const std::vector<std::string>& known,
+                                                    Key key) {
+  constexpr std::int32_t kTwice = -1;
+  std::unordered_map<std::string, std::int32_t> by_key;
+  std::int32_t index = 0;
+  for (const std::string& name : known) {
+    const auto [entry, is_new] = by_key.emplace(key(name), index++);
+    if (!is_new) entry->second = kTwice;
+  }
   std::vector<std::int32_t> indices;
   for (const std::string& name : names) {
-    const auto found = std::find(known.begin(), known.end(), name);
-    if (found == known.end()) return {};
-    indices.push_back(static_cast<std::int32_t>(found - known.begin()));
+    const auto found = by_key.find(key(name));
+    if (found == by_key.end() || found->second == kTwice) return {};
+    indices.push_back(found->second);
   }
   return indices;
+}
+
+}  // namespace
+
+std::optional<std::vector<std::int32_t>> indices_of(const std::vector<std::string>& names,
+                                                    const std::vector<std::string>& known) {
+  auto indices = indices_by(names, known, [](const std::string& name) { return name; });
+  return indices ? indices : indices_by(names, known, comparable);
 }
 
 std::string some_of(const std::vector<std::string>& names) {

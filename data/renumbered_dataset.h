@@ -13,7 +13,12 @@
 
 namespace ringlet::data {
 
-/// The index in `known` of each of `names`; nothing where one is not among them.
+/// How a name is compared: one of digits alone without its leading zeros. Labels of a .rec are
+/// called 0 to 9, or 00 to 11: by how many there are.
+std::string comparable(const std::string& name);
+
+/// The index in `known` of each of `names`; nothing where one is not among them. Where some are not
+/// there as they are written, all are compared as comparable() has them.
 std::optional<std::vector<std::int32_t>> indices_of(const std::vector<std::string>& names,
                                                     const std::vector<std::string>& known);
 

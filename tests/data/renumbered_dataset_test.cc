@@ -35,6 +35,12 @@ TEST(RenumberedDataset, NumbersItsClassesByName) {
 TEST(RenumberedDataset, NeedsAllNamesToBeKnown) {
   EXPECT_FALSE(indices_of({"cat", "Dog"}, {"cat", "dog"}));
   EXPECT_TRUE(indices_of({}, {"cat"}));
+  using Indices = std::vector<std::int32_t>;
+  EXPECT_EQ(indices_of({"0", "2"}, {"00", "01", "02"}), (Indices{0, 2})) << "labels of a .rec";
+  EXPECT_EQ(indices_of({"02", "a0"}, {"2", "a0"}), (Indices{0, 1}));
+  EXPECT_EQ(indices_of({"1", "01"}, {"01", "1"}), (Indices{1, 0})) << "as they are written";
+  EXPECT_FALSE(indices_of({"1"}, {"01", "001"})) << "either";
+  EXPECT_FALSE(indices_of({"a0"}, {"a00"}));
 }
 
 TEST(RenumberedDataset, ListsNamesAsFarAsThereIsRoom) {

@@ -5,13 +5,15 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <map>
 #include <nlohmann/json.hpp>
+#include <string_view>
 #include <system_error>
+#include <unordered_set>
 
 #include "base/files/json_text.h"
 #include "base/hash.h"
 #include "base/one_line.h"
+#include "data/renumbered_dataset.h"
 #include "train/files/load_model.h"
 #include "train/files/row_files.h"
 #include "train/files/safetensors.h"
@@ -125,17 +127,17 @@ std::string as_json(const std::vector<std::string>& names) {
   return nlohmann::json(names).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-/// Which row each class has; empty where the file has no names.
-std::map<std::string, std::int64_t> rows_by_name(const Stored& stored) {
-  std::map<std::string, std::int64_t> by_name;
-  std::int64_t row = 0;
-  for (const std::string& name : names_in(stored.path, stored.metadata, stored.rows)) {
-    if (by_name.emplace(name, row++).second) continue;
+/// Of the rows, each once; empty where the file has none.
+std::vector<std::string> names_of_rows(const Stored& stored) {
+  std::vector<std::string> names = names_in(stored.path, stored.metadata, stored.rows);
+  std::unordered_set<std::string_view> seen;
+  for (const std::string& name : names) {
+    if (seen.insert(name).second) continue;
     throw FileError(fmt::format(
         "{}: its metadata have two {} that are called '{}'; write it again without them",
         stored.path.string(), kClasses, on_one_line(name)));
   }
-  return by_name;
+  return names;
 }
 
 /// "ringlet.centres" of a model or of centres; empty where they do not say.
@@ -298,14 +300,11 @@ void take_centres(const fs::path& path, const nn::Registry& registry,
   const nn::Parameter& centres = *centres_of(registry);
   Stored stored = read_stored(path, centres, nonfinite);
   const std::int64_t columns = centres.shape[1];
-  const auto by_name = rows_by_name(stored);
+  const std::vector<std::string> names = names_of_rows(stored);
   std::vector<float>& values = values_of(registry, centres, state);
-  const std::vector<std::string> wanted = as_stored(classes);
-  const bool named = !by_name.empty() && std::ranges::all_of(wanted, [&](const auto& name) {
-    return by_name.contains(name);
-  });
-  if (!named) {
-    if (stored.rows == centres.shape[0] && by_name.empty()) {
+  const auto rows = data::indices_of(as_stored(classes), names);
+  if (!rows || names.empty()) {
+    if (stored.rows == centres.shape[0] && names.empty()) {
       values = std::move(stored.values);
       return;
     }
@@ -315,8 +314,8 @@ void take_centres(const fs::path& path, const nn::Registry& registry,
         path.string(), stored.rows, centres.shape[0]));
   }
   values.clear();
-  for (const std::string& name : wanted) {
-    const auto begin = stored.values.begin() + by_name.at(name) * columns;
+  for (const std::int32_t row : *rows) {
+    const auto begin = stored.values.begin() + row * columns;
     values.insert(values.end(), begin, begin + columns);
   }
 }
