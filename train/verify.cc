@@ -6,6 +6,7 @@
 #include <span>
 
 #include "train/loop/predictor.h"
+#include "train/recipe/verify_spec.h"
 #include "train/setup/pass_size.h"
 #include "train/trainer.h"
 
@@ -48,6 +49,9 @@ std::vector<Verified> verify(comm::Group& group, const Execution& execution,
                              const std::vector<std::shared_ptr<const data::Pairs>>& sets,
                              const VerifyOptions& options) {
   const comm::Plan plan = plan_of_sets(sets);
+  std::vector<std::filesystem::path> files;
+  for (const auto& set : sets) files.emplace_back(set->file());
+  const std::vector<std::string> names = names_of_sets(files);
   std::vector<Verified> results;
   bool stopped = false;
   const auto body = [&](Device& device, comm::Communicator& communicator) {
@@ -64,7 +68,8 @@ std::vector<Verified> verify(comm::Group& group, const Execution& execution,
                          .emulate_precision = execution.emulate_precision});
     require(predictor.batch() == pass.samples, "verify", "a pass is of whole pairs");
     const bool tells = communicator.world().local_rank == 0;
-    for (const auto& set : sets) {
+    for (std::size_t i = 0; i < sets.size(); ++i) {
+      const auto& set = sets[i];
       PairsShare mine(set, {info.channels, info.height, info.width, info.exif}, options.flip,
                       pass.pairs, rank, ranks);
       const bool whole =
@@ -77,7 +82,7 @@ std::vector<Verified> verify(comm::Group& group, const Execution& execution,
       const bool cut = mine.slots().back() > 0;
       if (tells) stopped = stopped || cut;
       if (cut) return;
-      if (tells) results.push_back(mine.verified(set->name()));
+      if (tells) results.push_back(mine.verified(names[i]));
     }
   };
   run_replicas(group, execution, body);

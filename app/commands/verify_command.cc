@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 
 #include "app/cli/commands.h"
 #include "app/cli/count_line.h"
@@ -80,7 +81,7 @@ void tell(const VerifyFlags& flags, const Checkpoint& checkpoint, const train::M
           const std::vector<train::Verified>& sets) {
   for (const train::Verified& set : sets) {
     if (set.zero_embeddings == 0) continue;
-    print_warning(fmt::format("{}: {} of {} embeddings have no length; such a one is like no other",
+    print_warning(fmt::format("{}: {} of {} embeddings have no length; two such count as alike",
                               set.name, set.zero_embeddings, 2 * set.figures.pairs));
   }
   if (!flags.out.empty()) write_file_atomically(flags.out / "roc.csv", train::roc_table(sets));
@@ -103,6 +104,11 @@ void tell(const VerifyFlags& flags, const Checkpoint& checkpoint, const train::M
 }
 
 int run_verify(const VerifyFlags& flags, const CLI::App& command, comm::Group& group) {
+  std::set<fs::path> seen;
+  for (const fs::path& file : flags.pairs) {
+    if (seen.insert(file.lexically_normal()).second) continue;
+    throw UsageError(fmt::format("PAIRS names {} twice; leave one out", file.string()));
+  }
   const bool tells = group.process() == 0;
   const Checkpoint checkpoint =
       open_checkpoint(flags.checkpoint, group, flags.raw.options.execution.comm_timeout);

@@ -114,6 +114,15 @@ TEST_F(Faces, AreVerifiedAlikeOnAnyNumberOfRanks) {
   }
   EXPECT_NE(verify({"--json", "--flip", "none"}).out, one.out);
   EXPECT_TRUE(fails_with(2, ringlet({"verify", "--checkpoint", path("run")}), {"PAIRS"}));
+  EXPECT_TRUE(fails_with(2, verify({path("./set.bin")}), {"PAIRS names ", "set.bin twice"}));
+  fs::create_directory(path("other"));
+  write_file(path("other/set.bin"), set_of(10));
+  const Outcome two = verify({path("other/set.bin"), "--json", "--out", path("two")});
+  ASSERT_TRUE(succeeds(two));
+  const nlohmann::json sets = nlohmann::json::parse(two.out)["sets"];
+  EXPECT_EQ(sets[1]["name"], "other/set") << "each has a name of its own, as in a training";
+  EXPECT_NE(sets[0]["name"], "set");
+  EXPECT_TRUE(holds(read_file(path("two/roc.csv")), {"\nother/set,0,0,0\n"}));
 }
 
 /// The lines of a verification.

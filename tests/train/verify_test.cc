@@ -156,7 +156,7 @@ TEST_F(Verify, FiguresAreThoseOfTheModelsOutputs) {
     const auto results = verify(group, decided(execution), file, *info, {set, set}, {.flip = flip});
     ASSERT_EQ(results.size(), 2U);
     for (const Verified& result : results) {
-      EXPECT_EQ(result.name, "set");
+      EXPECT_EQ(result.name, set->file()) << "one of two alike";
       EXPECT_NEAR(result.mean_length, lengths, 1e-5 * lengths);
       for (std::size_t i = 0; i < distances.size(); ++i) {
         EXPECT_NEAR(result.distances[i], distances[i], 1e-5);

@@ -13,7 +13,7 @@ struct Verified {
   std::string name;  ///< of the pairs
   VerificationFigures figures;
   double mean_length = 0;            ///< XNorm
-  std::int64_t zero_embeddings = 0;  ///< without a length, of 2 a pair: like none, and none alike
+  std::int64_t zero_embeddings = 0;  ///< without a length, of 2 a pair
   std::vector<double> distances{};   ///< of the pairs, in the order of their file
   std::vector<bool> same{};          ///< whether they are of the same identity
 };

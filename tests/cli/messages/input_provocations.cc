@@ -359,6 +359,7 @@ std::vector<Provocation> provocations_by_inputs() {
          return ringlet({"eval", "--checkpoint", stage.file("w", safetensors(header))});
        }},
       // States.
+      usage({"verify", "--checkpoint", "a", "b", "./b"}),
       {2,
        [](const Stage& stage) {
          const std::string copy = stage / "copy";
