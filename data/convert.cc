@@ -66,7 +66,9 @@ void count_picture(const ConvertOptions& options, std::int64_t done, std::int64_
 class RecordWriter {
  public:
   explicit RecordWriter(const fs::path& records)
-      : records_(records), index_(fs::path(records).replace_extension(".idx")) {}
+      : records_(records),
+        index_path_(fs::path(records).replace_extension(".idx")),
+        index_(index_path_) {}
 
   void add(std::span<const float> labels, PictureBytes picture) {
     const std::string payload = record_payload(labels, key_, picture);
@@ -76,13 +78,18 @@ class RecordWriter {
     records_.write(record);
     offset_ += record.size();
   }
+  /// An index that was there goes first: a .rec is whole without one, and not with another's.
   void commit() {
+    std::error_code error;
+    fs::remove(index_path_, error);
     records_.commit();
     index_.commit();
   }
 
  private:
-  AtomicFile records_, index_;
+  AtomicFile records_;
+  fs::path index_path_;
+  AtomicFile index_;
   std::uint64_t key_ = 0, offset_ = 0;
 };
 
