@@ -132,14 +132,15 @@ bool is_record_file(const std::string& name) {
 
 Splits load_records(const fs::path& file, const ImageFolderOptions& options) {
   Splits splits;
-  const RecordSource train = open_source(file, options, !options.only_test, splits.notes);
+  const fs::path other = test_file(file);
+  const bool is_read = !options.only_test || other.empty();  // else its labels alone are
+  const RecordSource train = open_source(file, options, is_read, splits.notes);
   const std::int64_t identities = train.list.identities;
   ImageFolderOptions of_train = options;
   if (of_train.image_size == 0) of_train.image_size = side_of(train);
   ImageFolderOptions of_test = of_train;
   of_test.crop_from = 0;
   splits.train = std::make_shared<const RecordDataset>(file.string(), train, identities, of_train);
-  const fs::path other = test_file(file);
   if (other.empty()) {
     const RecordSource some = some_of(train);
     splits.notes.push_back(note_on_test_sample(file.string(), std::ssize(some.list.offsets),

@@ -343,6 +343,15 @@ TEST_F(Record, DatasetTellsOfPicturesThatAreNone) {
   EXPECT_EQ(left.train->size(), 2);
   left.train->look_at_samples();
   EXPECT_TRUE(says(left.notes[0], {"left out", "train.rec"}));
+  // Who only tests does so on some of these.
+  const OpenOptions to_test{.skip_broken = true, .only_test = true};
+  EXPECT_EQ(open_dataset(rec().string(), to_test).test->contents(), left.test->contents());
+  Records others;
+  others.picture(1, 1, png(2));
+  others.write(folder_ / "val.rec");
+  const Splits beside = open_dataset(rec().string(), to_test);
+  EXPECT_EQ(beside.test->size(), 1);
+  EXPECT_EQ(beside.train->size(), 4) << "nobody reads these";
 }
 
 TEST_F(Record, DatasetIsKnownByItsContent) {
