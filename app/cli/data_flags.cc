@@ -143,7 +143,7 @@ data::Splits open_data(const RawFlags& flags, const train::TrainOptions& options
                           .pictures = static_cast<const data::PictureSpec&>(options.recipe),
                           .skip_broken = options.skip_broken,
                           .only_test = options.only_test,
-                          .train_alone = !options.recipe.verify.empty(),
+                          .train_alone = options.train_alone || !options.recipe.verify.empty(),
                           .stop_requested = stop_noted}),
       flags.cache, options.recipe);
 }

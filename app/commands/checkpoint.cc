@@ -8,6 +8,7 @@
 #include "app/cli/error_exit.h"
 #include "app/cli/usage.h"
 #include "app/report/run_folder.h"
+#include "base/data_error.h"
 #include "base/files/json_text.h"
 #include "comm/shared_text.h"
 #include "data/fashion_mnist.h"
@@ -203,9 +204,8 @@ RawFlags with_data_of(const RawFlags& flags, const Checkpoint& checkpoint) {
   if (data::takes_image_size(of_flags)) {
     changed.recipe["image_size"] = std::int64_t{checkpoint.info->height};
   }
-  if (data::is_picture_folder(of_flags)) {  // 0: the model's data were not split
+  if (data::is_picture_folder(of_flags)) {
     changed.recipe["exif"] = checkpoint.info->exif;
-    if (data::is_split(of_flags)) changed.recipe["split"] = checkpoint.info->split;
     changed.options.skip_broken |= checkpoint.info->skip_broken;
   }
   const std::string& data = checkpoint.info->data;
@@ -233,6 +233,38 @@ RawFlags with_data_flags_of(const RawFlags& flags, const Checkpoint& checkpoint)
   const bool is_here = fs::is_directory(checkpoint.data_dir, error);
   if (data_dir.empty() && is_here) data_dir = checkpoint.data_dir;
   return changed;
+}
+
+namespace {
+
+/// Whether these are what the run had. Its test says so, where that is known; else the sizes do.
+bool are_of_run(const Checkpoint& checkpoint, const data::Splits& data) {
+  if (!checkpoint.test_contents.empty()) return checkpoint.test_contents == data.test->contents();
+  return checkpoint.info->train_samples == data.train->size() &&
+         checkpoint.info->test_samples == data.test->size();
+}
+
+}  // namespace
+
+data::Splits open_data_of(const Checkpoint& checkpoint, const RawFlags& flags,
+                          train::TrainOptions options) {
+  const std::string& data = options.recipe.data;
+  if (!checkpoint.info || !data::is_split(data)) return open_data(flags, options);
+  std::error_code error;
+  const bool is_other =
+      data != checkpoint.info->data && !fs::equivalent(data, checkpoint.info->data, error);
+  options.recipe.split = checkpoint.info->split;
+  options.train_alone = options.recipe.split == 0;  // so a run with --verify has it
+  try {
+    data::Splits as_trained = open_data(flags, options);
+    if (!is_other || are_of_run(checkpoint, as_trained)) return as_trained;
+  } catch (const DataError&) {  // what cannot be split is another folder
+    if (!is_other) throw;
+  }
+  options.recipe.split = 0;
+  options.train_alone = false;
+  options.only_test = true;
+  return open_data(flags, options);
 }
 
 fs::path run_of(const fs::path& folder) {

@@ -72,6 +72,12 @@ RawFlags with_data_of(const RawFlags& flags, const Checkpoint& checkpoint);
 /// images were drawn, and --data-dir, if that folder is on this machine. `checkpoint` has an info.
 RawFlags with_data_flags_of(const RawFlags& flags, const Checkpoint& checkpoint);
 
+/// Opens the data of `options`. A folder of pictures without a part to test on is split as the
+/// model's run has split it, where it is that run's, also under another name. Of another folder all
+/// pictures are both to train on and to test on. Throws as open_data().
+data::Splits open_data_of(const Checkpoint& checkpoint, const RawFlags& flags,
+                          train::TrainOptions options);
+
 /// The folder of the run whose state, or model, lies in `folder`.
 std::filesystem::path run_of(const std::filesystem::path& folder);
 

@@ -81,7 +81,7 @@ int run_evaluation(const EvalFlags& all, comm::Group& group) {
   // The training images say how pixels are normalised only where the file does not.
   options.only_test = checkpoint.info.has_value();
   options.recipe.normalize &= !options.only_test;
-  data::Splits data = open_data(flags, options);
+  data::Splits data = open_data_of(checkpoint, flags, options);
   if (group.process() == 0) print_notes(data);
   const std::shared_ptr<const data::Dataset> test = data.test;
   const ClassMatch match = match_classes(checkpoint, test);

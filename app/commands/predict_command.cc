@@ -119,7 +119,7 @@ int predict_of_data(const PredictFlags& flags, const CLI::App& command) {
   outputs.reads_data(options);
   claim_embeddings(flags, outputs);
   outputs.writes("--out", flags.out);
-  const data::Splits data = open_data(flags.raw, options);
+  const data::Splits data = open_data_of(checkpoint, flags.raw, options);
   print_notes(data);
   const auto& dataset = flags.split == "train" ? data.train : data.test;
   const train::ModelInfo info = checkpoint.info

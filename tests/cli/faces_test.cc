@@ -233,5 +233,29 @@ TEST_F(Faces, AreLearntFromIdentitiesAloneWherePairsMeasure) {
   EXPECT_EQ(verified_in(verified.out).size(), 3U);
 }
 
+TEST_F(Faces, OfIdentitiesAloneAreEvaluatedAsTheRunTestedOnThem) {
+  write_file(path("set.bin"), set_of(3));
+  for (int i = 0; i < 1002; ++i) {
+    const fs::path folder = path("faces") + (i % 2 == 0 ? "/a" : "/b");
+    fs::create_directories(folder);
+    write_file(folder / (std::to_string(i) + ".pgm"), picture(i));
+  }
+  const Outcome trained =
+      ringlet({"train", "--model", "mlp", "--data", path("faces"), "--image-size", "8", "--epochs",
+               "1", "--verify", path("set.bin"), "--out", path("run")});
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  fs::copy(path("faces"), path("copy"), fs::copy_options::recursive);
+  const std::string all = trained.out.substr(trained.out.find("\nall "));
+  for (const Arguments& more : {Arguments{}, Arguments{"--data", path("copy")}}) {
+    const Outcome evaluated = ringlet(Arguments{"eval", "--checkpoint", path("run")} + more);
+    EXPECT_TRUE(holds(evaluated.out, {"1000 images of 3 x 8 x 8"})) << evaluated.err;
+    EXPECT_EQ(evaluated.out.find("other data"), std::string::npos) << evaluated.out;
+    EXPECT_NE(all.find(evaluated.out.substr(evaluated.out.find("\nall "))), std::string::npos)
+        << trained.out << evaluated.out;
+  }
+  const Arguments ask{"predict", "--checkpoint", path("run"), "--data", path("faces"), "--split"};
+  EXPECT_TRUE(holds(ringlet(ask + Arguments{"train"}).out, {"1002 images of 3 x 8 x 8"}));
+}
+
 }  // namespace
 }  // namespace ringlet::testing

@@ -102,6 +102,35 @@ TEST_F(PicturesOfAUser, ThatOthersWereTrainedOnAreAllTestedOn) {
                     {"6 images of 3 x 12 x 12"}));
 }
 
+TEST_F(PicturesOfAUser, AreKnownByTheRunThatSplitThemAndOthersAreNotSplit) {
+  ASSERT_EQ(ringlet(train({"--out", out()})).code, 0);
+  const auto scored = [&](const char* command, const std::string& data, const Arguments& more) {
+    return ringlet(Arguments{command, "--checkpoint", out(), "--data", data} + more);
+  };
+  const std::string moved = folder_ / "moved", others = folder_ / "others", one = folder_ / "one";
+  fs::copy(photos(), moved, fs::copy_options::recursive);
+  write_picture_folder(others, 4, 5);
+  fs::create_directory(one);
+  fs::copy(others + "/test/red", one + "/red");
+  for (const char* command : {"eval", "predict"}) {
+    const Outcome own = scored(command, moved, {});
+    EXPECT_TRUE(holds(own.out, {"6 images of 3 x 12 x 12"})) << own.err;
+    EXPECT_EQ(own.out.find("other data"), std::string::npos) << own.out;
+    EXPECT_TRUE(holds(scored(command, others + "/test", {}).err, {"is on all 15 pictures"}));
+    const Outcome of_one = scored(command, one, {});
+    EXPECT_EQ(of_one.code, 0) << of_one.err;
+    EXPECT_TRUE(holds(of_one.out, {"\nred "}));
+  }
+  EXPECT_TRUE(holds(scored("predict", moved, {"--split", "train"}).out, {"24 images"}));
+  EXPECT_TRUE(holds(scored("predict", one, {"--split", "train"}).out, {"5 images"}));
+  // A model's file alone knows how many there were.
+  const std::string alone = folder_ / "alone.safetensors";
+  fs::copy(out() + "/model.safetensors", alone);
+  for (const auto& [data, images] : {std::pair(moved, "6 images"), {others + "/test", "15 images"}})
+    EXPECT_TRUE(
+        holds(ringlet({"eval", "--checkpoint", alone, "--data", data}).out, {std::string(images)}));
+}
+
 TEST_F(PicturesOfAUser, GetASizeAndAModel) {
   const Arguments bare{"train", "--data", photos(), "--epochs", "1", "--batch-size", "8"};
   const Outcome trained = ringlet(bare + Arguments{"--out", out()});

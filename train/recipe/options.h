@@ -167,6 +167,7 @@ struct TrainOptions {
   bool allow_unseen_targets = false;  ///< see data::OpenOptions
   bool skip_broken = false;           ///< the same
   bool only_test = false;             ///< the same
+  bool train_alone = false;           ///< the same
 };
 
 }  // namespace ringlet::train
