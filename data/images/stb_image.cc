@@ -1,3 +1,4 @@
+#include <climits>
 #include <cstdlib>
 #include <cstring>
 
@@ -90,6 +91,8 @@ StbHeader stb_header(std::span<const std::uint8_t> file) {
   const int good = stbi_info_from_memory(file.data(), static_cast<int>(file.size()), &header.width,
                                          &header.height, &header.channels);
   if (good == 0) header.failure = reason_of_header(file);
+  // A BMP's height is below 0 where its first row is the uppermost.
+  if (header.height != INT_MIN) header.height = std::abs(header.height);
   return header;
 }
 

@@ -50,6 +50,33 @@ TEST(Image, OfALosslessFormatComesBackBitForBit) {
   expect_same(decode(as_png(gradient_image(1, 1, 1))), gradient_image(1, 1, 1));
 }
 
+/// The same pixels, the uppermost row first: its height is below 0.
+std::string top_down(const std::string& bmp, int width, int height, int channels) {
+  constexpr std::size_t kPixels = 10, kHeight = 22;
+  const auto row = static_cast<std::size_t>((width * channels + 3) / 4 * 4);
+  const auto begin = static_cast<std::size_t>(static_cast<std::uint8_t>(bmp[kPixels]));
+  std::string file = bmp;
+  for (std::size_t y = 0, rows = static_cast<std::size_t>(height); y < rows; ++y) {
+    file.replace(begin + y * row, row, bmp, begin + (rows - 1 - y) * row, row);
+  }
+  file.replace(kHeight, 4, {static_cast<char>(-height), '\xff', '\xff', '\xff'});
+  return file;
+}
+
+TEST(Image, OfABmpIsTheSameWhicheverRowIsFirst) {
+  for (const int channels : {3, 4}) {
+    const Image image = gradient_image(13, 7, channels);
+    const std::string file = as_bmp(image), turned = top_down(file, 13, 7, channels);
+    expect_same(decode(turned), decode(file));
+    EXPECT_EQ(decode(turned).pixels[0], image.pixels[0]);
+    PictureReader reader;
+    EXPECT_EQ(reader.decode(testing::bytes_of(turned), "it", true).height, 7);
+    std::string none = file;
+    none.replace(22, 4, std::string("\0\0\0\x80", 4));
+    EXPECT_TRUE(says(image_message_of(none), {"it.png"}));
+  }
+}
+
 TEST(Image, OfAJpegComesBackNearly) {
   Image image{40, 24, 3, {}};
   for (int i = 0; i < 40 * 24; ++i) {
