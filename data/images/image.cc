@@ -124,6 +124,9 @@ void check_work(const StbHeader& header, int scans, const std::string& name,
 /// Throws DataError for what stb should not see.
 StbHeader checked_header(ImageFormat format, std::span<const std::uint8_t> file,
                          const std::string& name, const ImageLimits& limits) {
+  if (format == ImageFormat::bmp && is_compressed_bmp(file)) {
+    fail(name, "is a compressed BMP, which is not read; save it as PNG");
+  }
   int scans = 0;
   const char* defect = checked_defect(format, file, name, limits, scans);
   if (defect != nullptr) fail(name, damaged(format, defect));

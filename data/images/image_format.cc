@@ -140,6 +140,14 @@ const char* png_defect(Bytes file) {
 
 }  // namespace
 
+bool is_compressed_bmp(Bytes file) {
+  constexpr std::size_t kHow = 30;
+  constexpr std::uint64_t kOldHeader = 12, kByMasks = 3, kLast = 6;  // 0: as they are
+  if (file.size() < kHow + 4 || number_at(file, 14, 4) == kOldHeader) return false;
+  const std::uint64_t how = number_at(file, kHow, 4);
+  return how > 0 && how <= kLast && how != kByMasks;
+}
+
 const char* name_of(ImageFormat format) {
   switch (format) {
     case ImageFormat::png:

@@ -12,6 +12,9 @@ const char* name_of(ImageFormat format);  ///< "PNG"
 
 ImageFormat image_format(std::span<const std::uint8_t> file);
 
+/// Whether a BMP's pixels are packed (run lengths, JPEG or PNG), which stb_image does not undo.
+bool is_compressed_bmp(std::span<const std::uint8_t> file);
+
 /// A defect that stb_image would not notice, or null. It is one of two: a PNG, JPEG or BMP that
 /// breaks off, whose missing pixels stb makes up, or a Huffman table of more codes than it has room
 /// for.

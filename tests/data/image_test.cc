@@ -77,6 +77,15 @@ TEST(Image, OfABmpIsTheSameWhicheverRowIsFirst) {
   }
 }
 
+TEST(Image, OfACompressedBmpIsToldOf) {
+  std::string file = as_bmp(gradient_image(13, 7, 3));
+  for (const char how : {1, 2, 4, 5}) {
+    file[30] = how;
+    EXPECT_EQ(image_message_of(file),
+              "it.png: is a compressed BMP, which is not read; save it as PNG");
+  }
+}
+
 TEST(Image, OfAJpegComesBackNearly) {
   Image image{40, 24, 3, {}};
   for (int i = 0; i < 40 * 24; ++i) {

@@ -347,6 +347,7 @@ std::vector<Provocation> provocations_by_runs() {
       shown(jpeg_of_scans(101)),
       shown(jpeg_of_scans(20, 15000)),
       shown(animated_webp()),
+      shown("BM" + std::string(28, '\0') + std::string("\1\0\0\0", 4)),
       {1,
        [](const Stage& stage) {
          const std::string large = stage.file("large.png", "");
