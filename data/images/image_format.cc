@@ -1,5 +1,7 @@
 #include "data/images/image_format.h"
 
+#include <zlib.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -125,15 +127,29 @@ const char* bmp_defect(Bytes file) {
   return begin + (width * bits + 31) / 32 * 4 * height <= file.size() ? nullptr : kBreaksOff;
 }
 
-/// Chunks of a length, a type, that many bytes and a sum of four, up to the one called IEND.
+/// The big-endian number at `at`.
+std::uint32_t png_number_at(Bytes file, std::size_t at) {
+  return std::uint32_t{file[at]} << 24 | std::uint32_t{file[at + 1]} << 16 |
+         std::uint32_t{file[at + 2]} << 8 | file[at + 3];
+}
+
+/// Chunks of a length, a type, that many bytes and the CRC-32 of type and bytes, up to the one
+/// called IEND. A chunk whose type begins with a small letter may be wrong: pixels do not depend on
+/// it (PNG, 5.4), and libpng passes over it.
 const char* png_defect(Bytes file) {
-  constexpr std::size_t kAround = 12;  // bytes of a chunk beside its content
+  constexpr std::size_t kType = 4, kSum = 4, kAround = 12;  // bytes; beside a chunk's content
   constexpr std::array<std::uint8_t, 4> kEnd{'I', 'E', 'N', 'D'};
+  constexpr std::uint8_t kSmall = 0x20;
   for (std::size_t at = kPng.size(); at + kAround <= file.size();) {
-    const std::size_t length = std::size_t{file[at]} << 24 | std::size_t{file[at + 1]} << 16 |
-                               std::size_t{file[at + 2]} << 8 | file[at + 3];
-    if (starts_with(file.subspan(at + 4), kEnd)) return nullptr;
+    const std::size_t length = png_number_at(file, at);
+    if (length > file.size() - at - kAround) break;
+    const Bytes chunk = file.subspan(at + kAround - kType - kSum, kType + length);
     at += kAround + length;
+    const bool matters = (chunk[0] & kSmall) == 0;
+    if (matters && crc32_z(0, chunk.data(), chunk.size()) != png_number_at(file, at - kSum)) {
+      return "the sum of one of its chunks is wrong";
+    }
+    if (starts_with(chunk, kEnd)) return nullptr;
   }
   return kBreaksOff;
 }

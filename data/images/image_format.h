@@ -15,9 +15,9 @@ ImageFormat image_format(std::span<const std::uint8_t> file);
 /// Whether a BMP's pixels are packed (run lengths, JPEG or PNG), which stb_image does not undo.
 bool is_compressed_bmp(std::span<const std::uint8_t> file);
 
-/// A defect that stb_image would not notice, or null. It is one of two: a PNG, JPEG or BMP that
-/// breaks off, whose missing pixels stb makes up, or a Huffman table of more codes than it has room
-/// for.
+/// A defect that stb_image would not notice, or null: a PNG, JPEG or BMP that breaks off, whose
+/// missing pixels stb makes up; a Huffman table of more codes than it has room for; a PNG's chunk
+/// whose CRC-32 is another one's.
 const char* defect_of(ImageFormat format, std::span<const std::uint8_t> file);
 
 /// What the time and the memory depend on that a JPEG takes. A scan may cost as much as the first

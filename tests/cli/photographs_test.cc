@@ -114,11 +114,15 @@ TEST_F(PhotographsOfAUser, MayMoveBetweenTwoStarts) {
 }
 
 TEST_F(PhotographsOfAUser, MayNotBeOthersUnderTheSameNames) {
+  for (const char* name : {"test/red/0.png", "test/red/1.png", "train/red/1.png"}) {
+    const auto file = folder_ / "pictures" / name;
+    write_file(file, read_file(file) + "ab");  // behind the picture's end
+  }
   ASSERT_TRUE(succeeds(ringlet(train({"--max-steps", "1", "--out", out()}))));
   const auto spoil = [&](const char* name) {  // as long as it was
     const auto file = folder_ / "pictures" / name;
     std::string bytes = read_file(file);
-    std::swap(bytes[bytes.size() - 1], bytes[bytes.size() - 2]);  // of the last chunk's sum
+    std::swap(bytes[bytes.size() - 1], bytes[bytes.size() - 2]);
     write_file(file, bytes);
   };
   spoil("test/red/1.png");

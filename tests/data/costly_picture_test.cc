@@ -60,9 +60,9 @@ TEST(CostlyPicture, OfManyPixelsInManyScansIsRefused) {
 /// A PNG's beginning, and its end.
 std::string png_header(std::uint32_t width, std::uint32_t height, char depth, char colour,
                        bool interlaced) {
-  return "\x89PNG\r\n\x1a\n" + big_endian(13) + "IHDR" + big_endian(width) + big_endian(height) +
-         depth + colour + std::string(2, '\0') + (interlaced ? '\1' : '\0') + big_endian(0) +
-         big_endian(0) + "IEND" + big_endian(0);
+  const std::string header = big_endian(width) + big_endian(height) + depth + colour +
+                             std::string(2, '\0') + (interlaced ? '\1' : '\0');
+  return "\x89PNG\r\n\x1a\n" + testing::png_chunk("IHDR", header) + testing::png_chunk("IEND", "");
 }
 
 TEST(CostlyPicture, BeyondTheMemoryIsRefused) {

@@ -23,6 +23,18 @@ std::string as_png(const data::Image& image) {
   return text;
 }
 
+std::string png_chunk(const std::string& kind, const std::string& content) {
+  const auto big_endian = [](unsigned value) {
+    std::string bytes;
+    for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>(value >> shift);
+    return bytes;
+  };
+  std::string body = kind + content;
+  const unsigned sum =
+      stbiw__crc32(reinterpret_cast<unsigned char*>(body.data()), static_cast<int>(body.size()));
+  return big_endian(static_cast<unsigned>(content.size())) + body + big_endian(sum);
+}
+
 std::string as_jpeg(const data::Image& image) {
   constexpr int kQuality = 95;
   std::string text;

@@ -24,6 +24,8 @@ inline data::Image gradient_image(int width, int height, int channels) {
 }
 
 std::string as_png(const data::Image& image);
+/// A part of a PNG, with its length and sum.
+std::string png_chunk(const std::string& kind, const std::string& content);
 std::string as_jpeg(const data::Image& image);
 std::string as_bmp(const data::Image& image);
 
