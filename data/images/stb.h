@@ -27,8 +27,9 @@ StbHeader stb_header(std::span<const std::uint8_t> file);
 /// What the functions below return where the system has no memory left.
 extern const char* const kNoMemory;
 
-/// Decodes into `image`, whose extents and channels are the header's. No allocation of the
-/// decoder's may exceed `largest` bytes. Returns stb's reason for failing, or null.
+/// Decodes into `image`, whose extents are the header's. Its channels become the file's: those of
+/// the header, and alpha where a colour is transparent. No allocation of the decoder's may exceed
+/// `largest` bytes. Returns stb's reason for failing, or null.
 const char* stb_decode(std::span<const std::uint8_t> file, std::size_t largest, Image& image);
 
 /// Memory that a thread decodes with, picture after picture. It grows to what the largest needed,

@@ -127,13 +127,18 @@ StbPixels::~StbPixels() {
   if (is_own_) std::free(pixels_);
 }
 
-const char* stb_decode_rgbx(std::span<const std::uint8_t> file, const StbHeader& header,
-                            std::size_t largest, DecodeMemory* memory, StbPixels& pixels) {
+namespace {
+
+/// stb_decode_rgbx(). `channels`: of the file; a PNG with a colour that is transparent has one more
+/// than its header says.
+const char* decode_rgbx(std::span<const std::uint8_t> file, const StbHeader& header,
+                        std::size_t largest, DecodeMemory* memory, StbPixels& pixels,
+                        int& channels) {
   constexpr int kFour = 4;
   largest_allocation = largest;
   had_no_memory = false;
   decode_memory = memory;
-  int width = 0, height = 0, channels = 0;
+  int width = 0, height = 0;
   stbi_uc* decoded = stbi_load_from_memory(file.data(), static_cast<int>(file.size()), &width,
                                            &height, &channels, kFour);
   pixels = StbPixels(decoded, !is_of_decode_memory(decoded));
@@ -143,10 +148,18 @@ const char* stb_decode_rgbx(std::span<const std::uint8_t> file, const StbHeader&
   return as_announced ? nullptr : "its size is not what its header says";
 }
 
+}  // namespace
+
+const char* stb_decode_rgbx(std::span<const std::uint8_t> file, const StbHeader& header,
+                            std::size_t largest, DecodeMemory* memory, StbPixels& pixels) {
+  int channels = 0;
+  return decode_rgbx(file, header, largest, memory, pixels, channels);
+}
+
 const char* stb_decode(std::span<const std::uint8_t> file, std::size_t largest, Image& image) {
   StbPixels rgba;
   const StbHeader header{image.width, image.height, image.channels, nullptr};
-  const char* failure = stb_decode_rgbx(file, header, largest, nullptr, rgba);
+  const char* failure = decode_rgbx(file, header, largest, nullptr, rgba, image.channels);
   if (failure != nullptr) return failure;
   // stb makes RGBA of grey by repeating it.
   const std::size_t channels = static_cast<std::size_t>(image.channels);

@@ -256,8 +256,10 @@ TEST(Image, OfDamagedBytesIsAnImageOrAMessage) {
   }
 }
 
-/// 2 x 1 pixels of sixteen bits a channel; `colour` as PNG counts: 0 grey, 2 RGB.
-std::string png_of_16_bits(char colour, const std::string& samples) {
+/// 2 x 1 pixels of `bits` a channel; `colour` as PNG counts: 0 grey, 2 RGB. `before`: chunks
+/// before the pixels.
+std::string png_of_two(char bits, char colour, const std::string& samples,
+                       const std::string& before = "") {
   const std::string row = std::string(1, '\0') + samples;  // without a filter
   std::string packed(compressBound(static_cast<uLong>(row.size())), '\0');
   auto size = static_cast<uLongf>(packed.size());
@@ -265,23 +267,34 @@ std::string png_of_16_bits(char colour, const std::string& samples) {
            reinterpret_cast<const Bytef*>(row.data()), static_cast<uLong>(row.size()));
   packed.resize(size);
   const std::string header =
-      testing::big_endian(2) + testing::big_endian(1) + std::string{16, colour, 0, 0, 0};
-  return "\x89PNG\r\n\x1a\n" + png_chunk("IHDR", header) + png_chunk("IDAT", packed) +
+      testing::big_endian(2) + testing::big_endian(1) + std::string{bits, colour, 0, 0, 0};
+  return "\x89PNG\r\n\x1a\n" + png_chunk("IHDR", header) + before + png_chunk("IDAT", packed) +
          png_chunk("IEND", "");
 }
 
 TEST(Image, OfSixteenBitsGivesTheHigherEight) {
   using Bytes = std::vector<std::uint8_t>;
-  const std::string grey = png_of_16_bits(0, "\x12\xff\xfe\x80");
+  const std::string grey = png_of_two(16, 0, "\x12\xff\xfe\x80");
   EXPECT_EQ(decode_image(testing::bytes_of(grey), "it.png").pixels, (Bytes{0x12, 0xfe}))
       << "not rounded";
-  const std::string colours = png_of_16_bits(2, "\x01\xff\x02\xff\x03\xff\x7f\xff\x80\x01\xff\xff");
+  const std::string colours = png_of_two(16, 2, "\x01\xff\x02\xff\x03\xff\x7f\xff\x80\x01\xff\xff");
   EXPECT_EQ(decode_image(testing::bytes_of(colours), "it.png").pixels,
             (Bytes{0x01, 0x02, 0x03, 0x7f, 0x80, 0xff}));
   PictureReader reader;
   const RgbxView view = reader.decode(testing::bytes_of(colours), "it.png", true);
   EXPECT_EQ(Bytes(view.pixels, view.pixels + 3), (Bytes{0x01, 0x02, 0x03}));
   EXPECT_EQ(Bytes(view.pixels + 4, view.pixels + 7), (Bytes{0x7f, 0x80, 0xff}));
+}
+
+TEST(Image, WithATransparentColourHasAlpha) {
+  const auto key = [](const std::string& colour) { return png_chunk("tRNS", colour); };
+  const std::string grey = key(std::string("\0\x12", 2));
+  expect_same(decode(png_of_two(8, 0, "\x12\x34", grey)), {2, 1, 2, {0x12, 0, 0x34, 255}});
+  const std::string colour = key(std::string("\0\1\0\2\0\3", 6));
+  expect_same(decode(png_of_two(8, 2, "\1\2\3\4\5\6", colour)),
+              {2, 1, 4, {1, 2, 3, 0, 4, 5, 6, 255}});
+  const std::string wide = key("\x12\x34");
+  expect_same(decode(png_of_two(16, 0, "\x12\x34\x12\x35", wide)), {2, 1, 2, {0x12, 0, 0x12, 255}});
 }
 
 TEST(Image, IsKnownByTheEndOfItsName) {
