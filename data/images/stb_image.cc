@@ -53,7 +53,25 @@ void* reallocate(void* memory, std::size_t old_bytes, std::size_t bytes) {
 #define STBI_ONLY_BMP
 #define STB_IMAGE_STATIC
 #define STB_IMAGE_IMPLEMENTATION
+
+// Makes a row of a JPEG's colours twice as wide (4:2:2). stb's own takes the last sample but one
+// for nearer to the wrong neighbour. The macro has a new name for stb's where it is defined; where
+// its address is taken, no bracket follows, and ours below is meant.
+static unsigned char* stbi__resample_row_h_2(unsigned char* out, unsigned char* near,
+                                             unsigned char* far, int samples, int times);
+#define stbi__resample_row_h_2(...) resample_row_h_2_of_stb(__VA_ARGS__)
 #include <stb_image.h>
+#undef stbi__resample_row_h_2
+
+static stbi_uc* stbi__resample_row_h_2(stbi_uc* out, stbi_uc* near, stbi_uc* far, int samples,
+                                       int times) {
+  stbi_uc* const row = resample_row_h_2_of_stb(out, near, far, samples, times);
+  if (samples > 1) {
+    const int sum = 3 * near[samples - 1] + near[samples - 2];
+    row[2 * samples - 2] = static_cast<stbi_uc>((sum + 2) / 4);
+  }
+  return row;
+}
 
 namespace ringlet::data {
 

@@ -101,6 +101,23 @@ TEST(Image, OfAJpegComesBackNearly) {
   }
 }
 
+TEST(Image, OfAJpegWhoseColoursAreHalfAsWideHasThemUpToItsEdge) {
+  // 18 x 8 pixels, 4:2:2: all of one brightness, red (Cr 192) up to the 16th, then green (Cr 64).
+  const std::string file =
+      "\xff\xd8" + std::string("\xff\xdb\0\x43\0", 5) + std::string(64, '\x10') +
+      std::string("\xff\xc0\0\x11\x08\0\x08\0\x12\3\1\x21\0\2\x11\0\3\x11\0", 19) +
+      std::string("\xff\xc4\0\x16\0\1\1\1", 8) + std::string(13, '\0') +
+      std::string("\0\6\7\xff\xc4\0\x14\x10\1", 9) + std::string(16, '\0') +
+      std::string("\xff\xda\0\x0c\3\1\0\2\0\3\0\0\x3f\0", 14) + "\x02\x80\x06\x7e" + "\xff\xd9";
+  const Image image = decode(file);
+  ASSERT_EQ(image.width, 18);
+  const auto red = [&](int x) { return image.pixels[static_cast<std::size_t>(3 * x)]; };
+  EXPECT_NEAR(red(14), 218, 1);
+  EXPECT_NEAR(red(15), 173, 1);  // three quarters of the one, a quarter of the other
+  EXPECT_NEAR(red(16), 83, 1);
+  EXPECT_NEAR(red(17), 38, 1);
+}
+
 TEST(Image, OfSixteenBitsIsRoundedToEight) {
   const std::string pgm = std::string("P5 2 1 65535\n") + std::string("\x12\x34\xfe\xdc", 4);
   EXPECT_EQ(decode(pgm).pixels, (std::vector<std::uint8_t>{0x12, 0xfe}));
