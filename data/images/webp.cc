@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/shared_library.h"
+#include "data/images/stb.h"
 
 namespace ringlet::data {
 
@@ -23,6 +24,13 @@ struct Webp {
   GetInfo* info = library.function<GetInfo>("WebPGetInfo");
   DecodeInto* rgb = library.function<DecodeInto>("WebPDecodeRGBInto");
   DecodeInto* rgba = library.function<DecodeInto>("WebPDecodeRGBAInto");
+  // The same in steps, which tells why it fails. `order`: 0 RGB, 1 RGBA.
+  using Begin = void*(int order, std::uint8_t* out, std::size_t out_bytes, int row_bytes);
+  using Update = int(void* decoder, const std::uint8_t* data, std::size_t bytes);
+  using End = void(void* decoder);
+  Begin* begin = library.function<Begin>("WebPINewRGB");
+  Update* update = library.function<Update>("WebPIUpdate");
+  End* end = library.function<End>("WebPIDelete");
 };
 
 /// Null where it is not there.
@@ -49,6 +57,15 @@ bool has_alpha(Bytes file) {
   if (first_chunk_is(file, "VP8X")) return (file[kContent] & kAlpha) != 0;
   return first_chunk_is(file, "VP8L") && file.size() > kLosslessFlags &&
          (file[kLosslessFlags] & kAlpha) != 0;
+}
+
+/// Whether what failed does so for want of memory.
+bool lacks_memory(Bytes file, int channels, std::span<std::uint8_t> pixels, int row_bytes) {
+  constexpr int kOutOfMemory = 1;
+  const auto end = [](void* decoder) { webp()->end(decoder); };
+  const std::unique_ptr<void, decltype(end)> decoder(
+      webp()->begin(channels == 3 ? 0 : 1, pixels.data(), pixels.size(), row_bytes), end);
+  return !decoder || webp()->update(decoder.get(), file.data(), file.size()) == kOutOfMemory;
 }
 
 }  // namespace
@@ -82,7 +99,9 @@ const char* webp_decode(Bytes file, const WebpHeader& header, int channels,
   const int row_bytes = header.width * channels;
   const std::uint8_t* done =
       decode(file.data(), file.size(), pixels.data(), pixels.size(), row_bytes);
-  return done == nullptr ? "its pixels cannot be decoded" : nullptr;
+  if (done != nullptr) return nullptr;
+  return lacks_memory(file, channels, pixels, row_bytes) ? kNoMemory
+                                                         : "its pixels cannot be decoded";
 }
 
 }  // namespace ringlet::data
