@@ -99,7 +99,8 @@ PredictedImage prepare(const fs::path& file, const train::ModelInfo& info,
     return {.file = file,
             .width = picture.width,
             .height = picture.height,
-            .prepared = data::prepare_photograph(picture, info.height, request.invert),
+            .prepared =
+                data::prepare_photograph(picture, info.height, request.invert, reader.has_turned()),
             .guesses = {}};
   }
   const data::ImageTarget target{info.channels, info.height, info.width,

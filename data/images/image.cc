@@ -336,6 +336,7 @@ Image load_image(const fs::path& path, const ImageLimits& limits) {
 RgbxView PictureReader::decode(std::span<const std::uint8_t> file, const std::string& name,
                                bool upright_by_exif, const ImageLimits& limits) {
   give_back();
+  orientation_ = 1;
   const ImageFormat format = checked_format(file, name, limits);
   if (format == ImageFormat::pnm) {
     const PnmHeader header = checked_pnm_header(file, name, limits);
@@ -352,8 +353,8 @@ RgbxView PictureReader::decode(std::span<const std::uint8_t> file, const std::st
   }
   const StbHeader header = checked_header(format, file, name, limits);
   const bool may_turn = upright_by_exif && format == ImageFormat::jpeg;
-  const int orientation = may_turn ? exif_orientation(file) : 1;
-  const std::uint64_t copies = orientation == 1 ? 0 : kRgbxBytes;
+  orientation_ = may_turn ? exif_orientation(file) : 1;
+  const std::uint64_t copies = has_turned() ? kRgbxBytes : 0;
   share_ =
       share_for(format, file, header.width, header.height, header.channels, copies, name, limits);
   memory_.begin();
@@ -361,7 +362,7 @@ RgbxView PictureReader::decode(std::span<const std::uint8_t> file, const std::st
   if (failure != nullptr) fail_decoding(format, name, failure);
   const RgbxView view{pixels_.get(), header.width, header.height,
                       std::ptrdiff_t{header.width} * kRgbxBytes};
-  return orientation == 1 ? view : upright(view, orientation, turned_);
+  return has_turned() ? upright(view, orientation_, turned_) : view;
 }
 
 RgbxView PictureReader::load(const fs::path& file, bool upright_by_exif,

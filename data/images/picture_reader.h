@@ -28,6 +28,8 @@ class PictureReader {
   /// The same for a regular file.
   RgbxView load(const std::filesystem::path& file, bool upright_by_exif,
                 const ImageLimits& limits = {});
+  /// Whether the last picture was turned.
+  bool has_turned() const { return orientation_ != 1; }
   /// Gives back the memory of a large picture, whose pixels are no longer needed.
   void let_go();
 
@@ -39,6 +41,7 @@ class PictureReader {
   DecodeMemory memory_;
   StbPixels pixels_;  // lies in memory_, or is the system's
   DecodeShare share_;
+  int orientation_ = 1;  // exif.h
 };
 
 /// Lets go at its end of what `reader` reads in between.

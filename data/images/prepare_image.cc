@@ -14,6 +14,7 @@ namespace {
 
 constexpr int kWhite = 255;
 constexpr double kMiddle = 0.5;
+constexpr const char* kTurned = "turned upright, as its Exif data say";
 
 bool has_alpha(const Image& image) { return image.channels == 2 || image.channels == 4; }
 
@@ -176,8 +177,9 @@ Image with_channels(Image image, const ImageTarget& target, std::vector<std::str
 
 }  // namespace
 
-PreparedImage prepare_photograph(const RgbxView& picture, int size, Invert invert) {
+PreparedImage prepare_photograph(const RgbxView& picture, int size, Invert invert, bool turned) {
   PreparedImage result;
+  if (turned) result.steps.emplace_back(kTurned);
   const std::string middle = "the middle " + size_of(size, size) + " of it";
   if (picture.width != size || picture.height != size) {
     result.steps.push_back("scaled to a shorter side of " +
@@ -201,7 +203,7 @@ PreparedImage prepare_image(const Image& picture, const ImageTarget& target, Inv
                     " channels cannot be shown a picture, which has 1 or 3");
   }
   PreparedImage result;
-  if (picture.orientation != 1) result.steps.emplace_back("turned upright, as its Exif data say");
+  if (picture.orientation != 1) result.steps.emplace_back(kTurned);
   Image image = with_channels(picture, target, result.steps);
   const bool light = ground_of(image) > kMiddle, model_light = target.background > kMiddle;
   result.inverted = invert == Invert::on || (invert == Invert::automatic && light != model_light);

@@ -41,8 +41,9 @@ struct PreparedImage {
 };
 
 /// Prepares a photograph for a model that sees the middle of them, `size` x `size` pixels of red,
-/// green and blue: data/images/centre_crop.h. Inverts it for Invert::on alone.
-PreparedImage prepare_photograph(const RgbxView& picture, int size, Invert invert);
+/// green and blue: data/images/centre_crop.h. Inverts it for Invert::on alone. `turned`: its reader
+/// has turned it upright.
+PreparedImage prepare_photograph(const RgbxView& picture, int size, Invert invert, bool turned);
 
 /// Prepares `image` for `target`.
 ///   `automatic`   inverts where one of the picture's border and the target's background is lighter

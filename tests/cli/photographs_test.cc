@@ -2,6 +2,7 @@
 #include <filesystem>
 
 #include "tests/cli/program.h"
+#include "tests/support/exif.h"
 #include "tests/support/files.h"
 #include "tests/support/picture_folder.h"
 
@@ -40,6 +41,10 @@ TEST_F(PhotographsOfAUser, AreLearntEvaluatedReportedAndAskedFor) {
   ASSERT_TRUE(succeeds(asked));
   EXPECT_TRUE(holds(asked.out, {"shorter side of 18", "the middle 16 x 16"}));
   EXPECT_EQ(asked.out.find("inverted as"), std::string::npos);
+  const std::string tilted = folder_ / "tilted.jpg";
+  write_file(tilted, with_orientation(as_jpeg(gradient_image(16, 16, 3)), 6, true));
+  EXPECT_TRUE(holds(ringlet({"predict", "--checkpoint", out(), tilted}).out,
+                    {"(16 x 16)\n  turned upright, as its Exif data say\n"}));
   EXPECT_TRUE(succeeds(ringlet({"predict", "--checkpoint", out(), "--data", pictures()})));
 
   const std::string page = folder_ / "page.html";
