@@ -53,9 +53,12 @@ InputNames::InputNames(fs::path folder, const train::ModelInfo& info)
 
 fs::path InputNames::next(const fs::path& image) {
   const std::string stem = image.stem().string();
-  const int use = ++uses_[stem];
-  const std::string number = use == 1 ? "" : fmt::format("-{}", use);
-  return folder_ / (stem + number + extension_);
+  std::string name;
+  do {  // another picture may be called so
+    const int use = ++uses_[stem];
+    name = use == 1 ? stem : fmt::format("{}-{}", stem, use);
+  } while (!taken_.insert(name).second);
+  return folder_ / (name + extension_);
 }
 
 void save_input(const fs::path& file, const train::ModelInfo& info, const PredictedImage& image) {

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,7 +28,7 @@ struct LeftOutImage {
 };
 
 /// Where to write what the model saw, image by image: of "a/shirt.png" into FOLDER/shirt.pgm, of a
-/// second image of the name into shirt-2.pgm; .ppm for a model of colours.
+/// second image of the name into shirt-2.pgm, if no other took that; .ppm for a model of colours.
 class InputNames {
  public:
   InputNames(std::filesystem::path folder, const train::ModelInfo& info);
@@ -37,7 +38,9 @@ class InputNames {
   std::filesystem::path folder_;
   const char* extension_;
   std::map<std::string, int> uses_;
+  std::set<std::string> taken_;
 };
+
 /// Writes what the model saw of an image. Throws FileError.
 void save_input(const std::filesystem::path& file, const train::ModelInfo& info,
                 const PredictedImage& image);

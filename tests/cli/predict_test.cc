@@ -153,6 +153,12 @@ TEST_F(Predict, TakesFoldersAndSavesWhatTheModelSaw) {
   EXPECT_EQ(read_file(path("seen/1007.pgm")),
             "P5\n28 28\n255\n" + as_pnm(garment(7)).substr(as_pnm(garment(7)).size() - 784));
   EXPECT_TRUE(std::filesystem::exists(path("seen/1000-2.pgm")));
+  const std::string second = write("1000-2.png", as_png(gradient_image(28, 28, 1)));
+  ASSERT_TRUE(
+      succeeds(predict({path("many/1000.pgm"), single, second, "--save-input", path("counted")})));
+  for (const char* name : {"1000", "1000-2", "1000-2-2"}) {
+    EXPECT_TRUE(std::filesystem::exists(path(std::string("counted/") + name + ".pgm"))) << name;
+  }
 }
 
 // The pipe holds less than what is printed of the pictures before the last one. So that one is read
