@@ -144,9 +144,7 @@ PictureList list_split(const fs::path& folder, bool skip_broken, const StopReque
   const std::string stray = stray_pictures(folder, list);
   if (!stray.empty()) notes.push_back(stray);
   if (const std::string foreign = foreign_pictures(list); !foreign.empty()) {
-    notes.push_back(folder.string() +
-                    ": passed over pictures that are not read by their endings: " + foreign + "; " +
-                    kForeignRemedy);
+    notes.push_back(passed_over_foreign(folder, foreign));
   }
   if (skip_broken) leave_out_broken(folder, stop, list, notes);
   return list;

@@ -33,7 +33,7 @@ std::vector<std::string> names_in(const fs::path& folder) {
   return names;
 }
 
-/// Goes through the folders of one class.
+/// Goes through the folders of one class; of all, where it begins at "".
 class ClassWalk {
  public:
   ClassWalk(const fs::path& root, std::int32_t label, PictureList& list)
@@ -45,7 +45,7 @@ class ClassWalk {
     if (!no_path && !seen_.insert(real.string()).second) return;  // a link leads back
     std::vector<std::string> folders;
     for (const std::string& name : names_in(root_ / below)) {
-      const std::string path = std::string(below).append("/").append(name);
+      const std::string path = below.empty() ? name : std::string(below).append("/").append(name);
       std::error_code error;
       if (is_hidden(name)) {
         pass(path);
@@ -110,6 +110,12 @@ PictureList list_pictures(const fs::path& folder) {
   return list;
 }
 
+PictureList list_pictures_below(const fs::path& folder) {
+  PictureList list;
+  ClassWalk(folder, 0, list).visit("");
+  return list;
+}
+
 namespace {
 
 /// "a, b, ..." of `count` names.
@@ -150,6 +156,11 @@ std::string foreign_pictures(const PictureList& list, const std::string& of_clas
     text.append(ending).append(" in ").append(name);
   }
   return text;
+}
+
+std::string passed_over_foreign(const fs::path& folder, const std::string& foreign) {
+  return folder.string() + ": passed over pictures that are not read by their endings: " + foreign +
+         "; " + kForeignRemedy;
 }
 
 }  // namespace ringlet::data

@@ -31,6 +31,9 @@ struct PictureList {
 /// Lists `folder`, which holds a folder for each class. Throws DataError where it cannot.
 PictureList list_pictures(const std::filesystem::path& folder);
 
+/// Lists all pictures of a folder and of those below it. Throws DataError where it cannot.
+PictureList list_pictures_below(const std::filesystem::path& folder);
+
 /// "DIR/train: passed over 3 files that are hidden or no pictures: .DS_Store, a.txt, b.txt"; empty
 /// where there are none.
 std::string passed_over(const std::filesystem::path& folder, const PictureList& list);
@@ -41,6 +44,9 @@ std::string stray_pictures(const std::filesystem::path& folder, const PictureLis
 
 /// "3 .gif in cat, 1 .heic in dog"; empty where there are none. `of_class`: of that class alone.
 std::string foreign_pictures(const PictureList& list, const std::string& of_class = "");
+
+/// "DIR: passed over pictures that are not read by their endings: 3 .gif; ..."
+std::string passed_over_foreign(const std::filesystem::path& folder, const std::string& foreign);
 
 /// The endings of what is read (has_image_name()), for messages.
 inline constexpr const char* kImageEndings =

@@ -25,55 +25,32 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Throws what is wrong with a folder without an image. `foreign`: how many pictures it has, by
-/// endings that are not read.
-[[noreturn]] void fail_without_image(const fs::path& folder,
-                                     const std::map<std::string, int>& foreign) {
-  if (foreign.empty()) {
-    throw DataError(folder.string() + ": no image lies in this folder, nor in those below it (" +
-                    data::kImageEndings + ")");
-  }
+/// "3 .gif, 1 .heic": pictures that are not read.
+std::string foreign_in(const data::PictureList& list) {
+  std::map<std::string, std::int64_t> counts;
+  for (const auto& [kind, count] : list.foreign) counts[kind.first] += count;
   std::vector<std::string> kinds;
-  for (const auto& [ending, count] : foreign) kinds.push_back(fmt::format("{} {}", count, ending));
-  throw DataError(fmt::format("{}: no image in this folder is read by its ending, but {}; {}",
-                              folder.string(), fmt::join(kinds, ", "), data::kForeignRemedy));
-}
-
-/// What is found below a folder.
-struct Found {
-  std::vector<fs::path> files;         // images
-  std::map<std::string, int> foreign;  // pictures that are not read, by their endings
-};
-
-/// Those of the folder itself; where it has none, those of the folders in it, `depth` deep: a
-/// folder of classes, or of parts with classes.
-void find_images(const fs::path& folder, int depth, Found& found) {
-  std::vector<fs::path> folders;
-  const std::size_t before = found.files.size();
-  try {
-    for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-      std::error_code error;  // of a link that leads nowhere or to itself: that picture's alone
-      const bool is_hidden = entry.path().filename().string().starts_with('.');
-      if (entry.is_directory(error) && !is_hidden) folders.push_back(entry.path());
-      const bool may_be_read = entry.is_regular_file(error) || error;
-      if (may_be_read && data::has_image_name(entry.path())) found.files.push_back(entry.path());
-      if (const auto ending = data::foreign_ending(entry.path())) ++found.foreign[*ending];
-    }
-  } catch (const fs::filesystem_error& error) {
-    throw DataError(folder.string() + ": cannot be listed: " + error.code().message() +
-                    "; check its permissions");
-  }
-  if (found.files.size() > before || depth == 0) return;
-  for (const fs::path& below : folders) find_images(below, depth - 1, found);
+  for (const auto& [ending, count] : counts) kinds.push_back(fmt::format("{} {}", count, ending));
+  return fmt::format("{}", fmt::join(kinds, ", "));
 }
 
 std::vector<fs::path> images_in(const fs::path& folder) {
-  constexpr int kPartAndClass = 2;
-  Found found;
-  find_images(folder, kPartAndClass, found);
-  if (found.files.empty()) fail_without_image(folder, found.foreign);
-  std::sort(found.files.begin(), found.files.end());
-  return found.files;
+  const data::PictureList list = data::list_pictures_below(folder);
+  const std::string foreign = foreign_in(list), passed = data::passed_over(folder, list);
+  if (list.files.empty() && foreign.empty()) {
+    throw DataError(folder.string() + ": no image lies in this folder, nor in those below it (" +
+                    data::kImageEndings + ")");
+  }
+  if (list.files.empty()) {
+    throw DataError(fmt::format("{}: no image in this folder is read by its ending, but {}; {}",
+                                folder.string(), foreign, data::kForeignRemedy));
+  }
+  if (!passed.empty()) print_warning(passed);
+  if (!foreign.empty()) print_warning(data::passed_over_foreign(folder, foreign));
+  std::vector<fs::path> files;
+  for (const data::PictureFile& file : list.files) files.push_back(folder / file.path);
+  std::sort(files.begin(), files.end());
+  return files;
 }
 
 /// Folders replaced by the images in them.

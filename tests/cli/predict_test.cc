@@ -140,7 +140,6 @@ TEST_F(Predict, TakesFoldersAndSavesWhatTheModelSaw) {
   for (int i = 0; i < 300; ++i) {
     write("many/" + std::to_string(1000 + i) + ".pgm", as_pnm(garment(i % 100)));
   }
-  write("many/notes.txt", "no image");
   const std::string single = write("1000.png", as_png(gradient_image(28, 28, 1)));
   const json images = predict_json({path("many"), single}).at("images");
   ASSERT_EQ(images.size(), 301u);
@@ -159,6 +158,25 @@ TEST_F(Predict, TakesFoldersAndSavesWhatTheModelSaw) {
   for (const char* name : {"1000", "1000-2", "1000-2-2"}) {
     EXPECT_TRUE(std::filesystem::exists(path(std::string("counted/") + name + ".pgm"))) << name;
   }
+}
+
+TEST_F(Predict, TakesAllThatLiesBelowAFolderAndTellsWhatItPassesOver) {
+  const std::string image = as_pnm(garment(0));
+  for (const char* name :
+       {"lies/beside.pgm", "lies/a/1.pgm", "lies/b/2.pgm", "lies/b/c/d/e/3.pgm", "lies/a/._1.pgm",
+        "lies/.trash/4.pgm", "lies/b/5.gif", "lies/6.gif", "lies/a/7.HEIC", "lies/notes.txt"}) {
+    std::filesystem::create_directories(std::filesystem::path(path(name)).parent_path());
+    write(name, image);
+  }
+  std::filesystem::create_directory_symlink(path("lies"), path("lies/a/back"));
+  const Outcome outcome = predict({path("lies"), "--json"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  const json images = parse_json(outcome.out).at("images");
+  ASSERT_EQ(images.size(), 4u);
+  for (std::size_t i = 0; const char* name : {"a/1.pgm", "b/2.pgm", "b/c/d/e/3.pgm", "beside.pgm"})
+    EXPECT_TRUE(images[i++].at("file").get<std::string>().ends_with(name)) << name;
+  EXPECT_TRUE(holds(outcome.err, {"lies: passed over 3 entries that are hidden or no picture: ",
+                                  "not read by their endings: 2 .gif, 1 .heic; save them as PNG"}));
 }
 
 // The pipe holds less than what is printed of the pictures before the last one. So that one is read

@@ -142,14 +142,15 @@ TEST_F(StrangeFiles, AmongPicturesCostNoOther) {
   for (const char* name : {"b.png", "z.jpg"})
     fs::create_symlink(name, path("pictures") / fs::path(name));
   fs::create_symlink("nowhere", path("pictures/c.png"));
-  ASSERT_EQ(::mkfifo(path("pictures/d.png").c_str(), 0600), 0);  // is none of the pictures
+  ASSERT_EQ(::mkfifo(path("pictures/d.png").c_str(), 0600), 0);
   const Outcome outcome = ringlet({"predict", "--checkpoint", path("run"), path("pictures")});
   EXPECT_EQ(outcome.code, 1);
   EXPECT_TRUE(holds(outcome.out, {"a.pgm (1 x 1)"}));
   EXPECT_TRUE(holds(outcome.err, {"warning: " + path("pictures/b.png: cannot be opened"),
                                   "warning: " + path("pictures/c.png: there is no such file"),
+                                  "warning: " + path("pictures/d.png: is not a regular file"),
                                   "warning: " + path("pictures/z.jpg: cannot be opened"),
-                                  "error: 3 of 4 images cannot be read"}));
+                                  "error: 4 of 5 images cannot be read"}));
 }
 
 /// A file of `bytes` bytes, which take no room on the disk. False where the file system cannot.
