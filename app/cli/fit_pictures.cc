@@ -82,10 +82,12 @@ Fit fit_of(const RawFlags& flags) {
   if (!flags.recipe.contains("split") && data::is_split(data)) fit.split = data::kUsualSplit;
   const std::int64_t given = given_or<std::int64_t>(flags, "image_size", 0);
   const std::filesystem::path& init = flags.options.files.init;
+  const double share = data::is_split(data) ? given_or(flags, "split", data::kUsualSplit) : 0;
+  const auto to_train_on = [share](std::int64_t all) {
+    return std::llround(static_cast<double>(all) * (1 - share));
+  };
   if (init.empty() || flags.options.files.fine_tune) {
-    const double share = data::is_split(data) ? given_or(flags, "split", data::kUsualSplit) : 0;
-    const auto all = static_cast<double>(data::pictures_to_train_on(data));
-    fit.pictures = std::llround(all * (1 - share));
+    fit.pictures = to_train_on(data::pictures_to_train_on(data));
   }
   if (given > 0 && flags.recipe.contains("model")) return fit;
   const data::PictureSides sides = data::measure_sides(data, stop_noted);
@@ -93,10 +95,11 @@ Fit fit_of(const RawFlags& flags) {
   const std::optional<train::ModelInfo> begun = init.empty() ? std::nullopt : info_of(init);
   const bool known = begun && begun->photographs;
   if (given == 0) {
-    fit.image_size = known ? begun->height
-                     : init.empty()
-                         ? train::fit_to_pictures(sides.median, sides.pictures).image_size
-                         : train::size_for_weights(sides.median);
+    fit.image_size =
+        known ? begun->height
+        : init.empty()
+            ? train::fit_to_pictures(sides.median, to_train_on(sides.pictures)).image_size
+            : train::size_for_weights(sides.median);
   }
   if (!flags.recipe.contains("model")) {
     fit.model = known ? begun->model

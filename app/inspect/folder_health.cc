@@ -147,9 +147,9 @@ FolderHealth examine_folder(const fs::path& folder) {
   }
   std::sort(sides.begin(), sides.end());
   if (!sides.empty()) {
-    health.fit = train::fit_to_pictures(sides[sides.size() / 2], std::ssize(sides));
-    health.recipe =
-        train::in_words(train::usual_for_pictures(health.fit.model, {}, pictures_of_a_run(health)));
+    const std::int64_t pictures = pictures_of_a_run(health);
+    health.fit = train::fit_to_pictures(sides[sides.size() / 2], pictures);
+    health.recipe = train::in_words(train::usual_for_pictures(health.fit.model, {}, pictures));
   }
   return health;
 }

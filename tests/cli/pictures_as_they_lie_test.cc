@@ -155,6 +155,23 @@ TEST_F(PicturesOfAUser, GetASizeAndAModel) {
                     {"chosen    resnet20 (--model) on 25 x 25 pixels"}));
 }
 
+TEST_F(PicturesOfAUser, GetASizeByThoseThatAreTrainedOn) {
+  const fs::path many = folder_ / "many";
+  for (const int level : {30, 200}) {
+    const fs::path of_class = many / std::to_string(level);
+    fs::create_directories(of_class);
+    const auto grey = static_cast<std::uint8_t>(level);
+    write_file(of_class / "0.png", as_png({256, 256, 1, std::vector<std::uint8_t>(65536, grey)}));
+    for (int i = 1; i < 2600; ++i) {
+      fs::create_hard_link(of_class / "0.png", of_class / (std::to_string(i) + ".png"));
+    }
+  }
+  const Arguments shown{"train", "--data", many, "--print-config"};
+  EXPECT_TRUE(holds(ringlet(shown).out, {"\nimage-size = 128\n"}));
+  EXPECT_TRUE(holds(ringlet(shown + Arguments{"--split", "0.01"}).out, {"\nimage-size = 224\n"}));
+  EXPECT_TRUE(holds(ringlet({"inspect", many}).out, {"image size that would be chosen  128\n"}));
+}
+
 TEST_F(PicturesOfAUser, GetARecipeByTheirNumber) {
   const Arguments bare{"train", "--data", photos(), "--max-steps", "1"};
   const Outcome trained = ringlet(bare + Arguments{"--out", out()});
