@@ -1,5 +1,6 @@
 // Photographs, from a folder to an answer, as a user does it.
 #include <filesystem>
+#include <random>
 
 #include "tests/cli/program.h"
 #include "tests/support/exif.h"
@@ -154,6 +155,25 @@ TEST_F(PhotographsOfAUser, ThatAreBrokenAreNamed) {
   EXPECT_EQ(went_on.code, 0);
   EXPECT_TRUE(holds(went_on.err, {"left out", "green/2.png", "left out 1 of 15 pictures"}));
   EXPECT_TRUE(holds(went_on.out, {"14 images of 3 x 16 x 16"}));
+}
+
+TEST_F(PhotographsOfAUser, ThatWereDamagedUnseenBeforeTheStartAreLeftBehind) {
+  data::Image noise{200, 200, 3, std::vector<std::uint8_t>(120000)};
+  std::mt19937 random(1);
+  for (std::uint8_t& value : noise.pixels) value = static_cast<std::uint8_t>(random());
+  const std::string whole = as_png(noise), picture = pictures() + "/train/green/2.png";
+  write_file(picture, whole.substr(0, 90000));  // the start looks at 64 KiB
+  const Outcome ended = ringlet(train({"--normalize", "imagenet", "--out", out()}));
+  EXPECT_TRUE(fails_with(1, ended,
+                         {"green/2.png", "cut off", "once the file is what it was at the start",
+                          "--resume " + out() + " goes on; if it was damaged then, --init " +
+                              out() + "/state --skip-broken begins anew from there"}));
+  const Outcome anew = ringlet(train({"--normalize", "imagenet", "--init", out() + "/state",
+                                      "--skip-broken", "--out", folder_ / "anew"}));
+  EXPECT_EQ(anew.code, 0) << anew.err;
+  EXPECT_TRUE(holds(anew.out, {"14 images of 3 x 16 x 16"}));
+  write_file(picture, whole);
+  EXPECT_TRUE(fails_with(1, ringlet({"train", "--resume", out()}), {"trained on other data"}));
 }
 
 TEST_F(PhotographsOfAUser, ThatWereLeftOutAreLeftOutWhereverTheRunIsReadAgain) {

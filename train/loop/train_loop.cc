@@ -327,7 +327,7 @@ void TrainLoop::end_if_broken() {
   const auto failures = ranks_.world.gather_text(device_.communication(), failure_ ? "failed" : "",
                                                  "whether samples could be read");
   const bool failed = std::ranges::any_of(failures, [](const auto& text) { return !text.empty(); });
-  if (failed) end_with_failure(failure_, "goes on");
+  if (failed) end_with_failure(failure_, once_training_is_mended());
 }
 
 }  // namespace ringlet::train

@@ -121,7 +121,9 @@ class TrainLoop {
   bool verify();
   bool note_best(const std::vector<Verified>& sets);
   void end_if_broken();
-  [[noreturn]] void end_with_failure(const std::exception_ptr& failure, std::string_view resumed);
+  std::string once_mended(const char* resumed) const;
+  std::string once_training_is_mended() const;
+  [[noreturn]] void end_with_failure(const std::exception_ptr& failure, const std::string& remedy);
   void save_best();
   void save_if_due(bool at_end);
 

@@ -59,7 +59,7 @@ bool TrainLoop::test(const EndedEpoch& ended) {
   stop_agreed_ = stop_agreed_ || tested.stop_wished;
   if (tested.failed) {
     save_if_due(true);
-    end_with_failure(tested.failure, "begins with this test");
+    end_with_failure(tested.failure, once_mended("begins with this test"));
   }
   if (!tested.result) return false;
   // Running statistics of a few steps can be too small for a deep model's first tests, whose losses
@@ -109,7 +109,7 @@ bool TrainLoop::verify() {
   stop_agreed_ = stop_agreed_ || outcome.stop_wished;
   if (outcome.failed) {
     save_if_due(true);
-    end_with_failure(outcome.failure, "begins with this verification");
+    end_with_failure(outcome.failure, once_mended("begins with this verification"));
   }
   if (outcome.sets.empty()) return false;
   if (note_best(outcome.sets) && !setup_.options.files.out.empty()) {
@@ -137,9 +137,27 @@ bool TrainLoop::note_best(const std::vector<Verified>& sets) {
   return first_is_new;
 }
 
+/// `resumed` is what a run does that is resumed.
+std::string TrainLoop::once_mended(const char* resumed) const {
+  return fmt::format(
+      "; what was learnt up to step {} is saved: once that is mended, --resume {} {}",
+      progress_.step, setup_.options.files.out.string(), resumed);
+}
+
+/// A training picture that was damaged before the start can be mended no more: the run is known by
+/// its bytes.
+std::string TrainLoop::once_training_is_mended() const {
+  if (!setup_.data.train->photographs()) return once_mended("goes on");
+  return fmt::format(
+      "; what was learnt up to step {0} is saved: once the file is what it was at the start, "
+      "--resume {1} goes on; if it was damaged then, --init {1}/state --skip-broken begins anew "
+      "from there",
+      progress_.step, setup_.options.files.out.string());
+}
+
 /// A rank could not read its samples: that one has the `failure`, the others none. What was learnt
-/// is saved. `resumed` is what a run does that is resumed.
-void TrainLoop::end_with_failure(const std::exception_ptr& failure, std::string_view resumed) {
+/// is saved.
+void TrainLoop::end_with_failure(const std::exception_ptr& failure, const std::string& remedy) {
   if (!failure) ranks_.world.barrier(device_.communication(), "the end of the run");  // throws
   const std::filesystem::path& out = setup_.options.files.out;
   try {
@@ -147,9 +165,7 @@ void TrainLoop::end_with_failure(const std::exception_ptr& failure, std::string_
   } catch (...) {
     const std::string message = message_of_current_exception();
     if (out.empty()) throw Error(message + "; nothing was saved (--no-out)");
-    throw Error(fmt::format(
-        "{}; what was learnt up to step {} is saved: once that is mended, --resume {} {}", message,
-        progress_.step, out.string(), resumed));
+    throw Error(message + remedy);
   }
 }
 
