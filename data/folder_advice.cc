@@ -48,6 +48,16 @@ bool holds_folders_alone(const fs::path& directory) {
   });
 }
 
+/// Whether it is one class's, whose pictures lie a folder too deep.
+bool holds_one_folder(const fs::path& folder) {
+  const std::vector<std::string> names = some_names(folder);
+  std::error_code error;
+  return names_of_parts(folder).empty() &&
+         std::count_if(names.begin(), names.end(), [&](const std::string& name) {
+           return fs::is_directory(folder / name, error);
+         }) == 1;
+}
+
 }  // namespace
 
 std::string folder_advice(const fs::path& directory) {
@@ -70,6 +80,14 @@ std::string folder_advice(const fs::path& directory) {
         deeper.push_back(name + "/" + below);
       }
     }
+  }
+  const bool are_classes =
+      nested.size() > 1 && std::all_of(nested.begin(), nested.end(), [&](const std::string& name) {
+        return holds_one_folder(directory / name);
+      });
+  if (are_classes) {
+    return at + "the pictures of " + listed(nested) +
+           " lie a folder too deep; move those of each class up into its folder";
   }
   if (nested.empty()) nested = deeper;
   if (!nested.empty()) {

@@ -379,6 +379,16 @@ TEST_F(FolderOfPictures, AllInOneOrTooDeepIsTold) {
                                          "each class: deepest/photos"}));
 }
 
+TEST_F(FolderOfPictures, WhoseClassesLieAFolderTooDeepAreTold) {
+  for (const char* name : {"blue", "green", "red"}) {
+    fs::create_directories(folder_ / "deep" / name);
+    fs::rename(root_ / "train" / name, folder_ / "deep" / name / "x");
+  }
+  EXPECT_TRUE(says(message_of<DataError>([&] { open_dataset((folder_ / "deep").string()); }),
+                   {"deep: the pictures of blue, green and red lie a folder too deep; move those "
+                    "of each class up into its folder"}));
+}
+
 TEST_F(FolderOfPictures, ThatIsNoneIsAskedForIdxFiles) {
   const testing::TemporaryDirectory empty;
   EXPECT_TRUE(says(message_of<DataError>([&] { open_dataset(empty.path().string()); }),

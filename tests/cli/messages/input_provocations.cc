@@ -203,6 +203,7 @@ std::vector<Provocation> provocations_by_inputs() {
       folder_with({"x.png"}),
       folder_with({"a/x.txt", "b/x.txt"}),
       folder_with({"inner/train/a/x.png"}),
+      folder_with({"a/x/1.png", "b/y/2.png"}),
       folder_with({"train/a/x.heic", "val/a/x.png"}),
       {1,
        [](const Stage& stage) {
