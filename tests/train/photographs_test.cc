@@ -361,6 +361,18 @@ TEST_F(PixelCache, ThatIsCutShortOrDamagedIsToldAndMadeAgain) {
   }
 }
 
+TEST_F(PixelCache, BehindALinkIsMadeAgainThere) {
+  namespace fs = std::filesystem;
+  cached(cache());
+  const std::string file = cache() + ".train", whole = read_file(file), there = folder_ / "there";
+  fs::rename(file, there);
+  fs::create_symlink(there, file);
+  write_file(there, whole.substr(0, 99));
+  EXPECT_EQ(cached(cache()).notes.size(), 1U);
+  EXPECT_TRUE(fs::is_symlink(file));
+  EXPECT_TRUE(read_file(there) == whole);
+}
+
 TEST_F(PixelCache, OfAnotherImageSizeIsMadeAgain) {
   with_cache(load_image_folder(pictures(), {.image_size = kSide + 1}), cache(), 1);
   const data::Splits splits = cached(cache());

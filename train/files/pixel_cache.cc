@@ -47,6 +47,13 @@ bool names_something(const fs::path& file) {
   return fs::status(file, error).type() != fs::file_type::not_found;
 }
 
+/// What the name leads to, so that a link there stays one.
+fs::path behind_links(const fs::path& file) {
+  std::error_code error;
+  const fs::path real = fs::canonical(file, error);
+  return error ? file : real;  // nothing is there
+}
+
 /// Throws FileError where the file can be neither read nor made: before any sample is decoded.
 void require_readable_or_new(const fs::path& file) {
   if (names_something(file)) {
@@ -108,9 +115,10 @@ std::shared_ptr<const data::Dataset> cached(const std::shared_ptr<const data::Da
     if (!kept) notes.push_back(fmt::format("{} {}; it is made again", file.string(), defect));
   }
   if (!kept) {
-    if (!file.empty()) require_writable_file(file);
+    const fs::path target = behind_links(file);
+    if (!file.empty()) require_writable_file(target);
     kept = keep_all(*set, threads);
-    if (!file.empty()) write_cache(file, header_for(*set), *kept);
+    if (!file.empty()) write_cache(target, header_for(*set), *kept);
   }
   return std::make_shared<const data::CachedDataset>(set, std::move(kept));
 }
