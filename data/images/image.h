@@ -16,7 +16,7 @@
 
 namespace ringlet::data {
 
-/// Decoded pixels, 8 bits each (of 16 the higher).
+/// Decoded pixels, 8 bits each: of a PNG's 16 the higher, of PGM and PPM the nearest.
 struct Image {
   int width = 0;
   int height = 0;
