@@ -236,7 +236,8 @@ Told resumed(Trial first, Trial rest, std::int64_t most_centres_sent) {
   Told told =
       told_by(run(make_run_setup(rest.options, rest.data, ranks, read_state(folder.path()))));
   told.norms.clear();
-  told.files = files_of(folder.path());
+  told.files =
+      files_of(folder.path()) + testing::read_file(folder / "state" / "optimizer.safetensors");
   return told;
 }
 
@@ -247,12 +248,19 @@ TEST_P(StagesMargin, GoesOnFromTheStatesOfOneStageAndItFromTheirs) {
     const char* optimizer;
     double rate;
     std::int64_t most_sent;  // beyond it each rank writes its own rows
+    double ema = 0;
+    bool has_buffers = false;
   };
   const std::int64_t many = Files().most_centres_sent;
-  for (const auto& [optimizer, rate, most_sent] :
-       {Case{"sgd", 1, many}, Case{"adamw", 1, 0}, Case{"adamw", 0.2, many}, Case{"sgd", 0.2, 0}}) {
-    SCOPED_TRACE(fmt::format("{}, rate {}, {} bytes", optimizer, rate, most_sent));
+  for (const auto& [optimizer, rate, most_sent, ema, has_buffers] :
+       {Case{"sgd", 1, many}, Case{"adamw", 1, 0}, Case{"adamw", 0.2, many}, Case{"sgd", 0.2, 0},
+        Case{"adamw", 0.2, many, 0.7}, Case{"adamw", 0.2, 0, 0.7},
+        Case{"adamw", 0.2, many, 0.7, true}}) {
+    SCOPED_TRACE(fmt::format("{}, rate {}, {} bytes, average {}, buffers {}", optimizer, rate,
+                             most_sent, ema, has_buffers));
     Trial trial = plain(GetParam(), 3, 33);
+    if (has_buffers) trial.options.make_model = normed(trial.options).make_model;
+    trial.options.recipe.ema = ema;
     trial.options.recipe.optimizer = optimizer;
     trial.options.recipe.momentum = std::string(optimizer) == "sgd" ? 0.9 : 0;
     trial.options.recipe.sample_rate = rate;

@@ -143,6 +143,8 @@ void upload(Device& device, const HostState& state, const nn::Parameters& parame
   }
   for (std::size_t a = 0; a < state.optimizer.size(); ++a) {
     const HostArena& arena = state.optimizer[a];
+    require(a < optimizer.size() && arena == optimizer[a], "upload",
+            "the state's arenas are not the optimiser's, or in another order");
     if (arena.is_of_buffers()) {
       for (std::size_t i = 0; i < arena.tensors.size(); ++i) {
         if (arena.tensors[i].empty()) continue;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <ranges>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -42,6 +43,8 @@ class Packing {
     add_bytes(size);
     if (!unpacks_) floats_.insert(floats_.end(), numbers.begin(), numbers.end());
     if (!unpacks_) return;
+    require(size == 0 || size == std::ssize(numbers), "StageState",
+            "a stage's state has a tensor of another size");
     const float* const begin = take(size);
     numbers.assign(begin, begin + size);
   }
@@ -121,7 +124,12 @@ struct StageState::Part {
     for (const auto* b : registry.buffers) state.buffers.push_back(zeros(b));
     state.counters.resize(registry.counters.size());
     for (const HostArena& arena : like.optimizer) {
-      if (const auto spec = own(arena)) state.optimizer.push_back(empty_arena(*spec, state));
+      const auto spec = own(arena);
+      if (!spec) continue;
+      HostArena& mine = state.optimizer.emplace_back(empty_arena(*spec, state));
+      if (!spec->is_of_rows()) continue;
+      const auto& rows = *registry.parameters[static_cast<std::size_t>(spec->rows_of)];
+      mine.tensors.front().resize(static_cast<std::size_t>(rows.shape[0]));
     }
     state.loss_scale = like.loss_scale;
     return state;
@@ -198,6 +206,8 @@ bool StageState::is_sharded() const {
   return registry().is_sharded() && (exact_ || ranks_.replicas.size() > 1);
 }
 
+/// In the order in which a model in one stage has them, so that each stage finds its own in theirs:
+/// what a rank has and those before it lack goes before the next one of its own.
 std::vector<ArenaSpec> StageState::arenas(const Optimizer& optimizer) const {
   std::string mine;
   for (const StateArena& arena : optimizer.state()) {
@@ -208,10 +218,17 @@ std::vector<ArenaSpec> StageState::arenas(const Optimizer& optimizer) const {
   for (const std::string& text :
        ranks_.world.gather_text(host_->communication(), mine, "what the optimisers keep")) {
     std::istringstream lines(text);
+    std::vector<ArenaSpec> of_rank;
     int rows_of = 0;
     for (std::string name; lines >> rows_of && std::getline(lines >> std::ws, name);) {
-      const ArenaSpec spec(name, rows_of);
-      if (std::ranges::find(all, spec) == all.end()) all.push_back(spec);
+      of_rank.emplace_back(name, rows_of);
+    }
+    auto next = all.end();
+    for (const ArenaSpec& spec : std::views::reverse(of_rank)) {
+      const auto found = std::ranges::find(all, spec);
+      require(found == all.end() || found < next, "StageState",
+              "the optimisers of the stages keep the same in different orders");
+      next = found != all.end() ? found : all.insert(next, spec);
     }
   }
   return all;

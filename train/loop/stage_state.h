@@ -32,7 +32,7 @@ class StageState {
 
   /// Whether rows are cut over the replicas of a stage. The same on all ranks.
   bool is_sharded() const;
-  /// What the optimisers of all stages keep. Collective.
+  /// What the optimisers of all stages keep, in the order of a model in one stage. Collective.
   std::vector<ArenaSpec> arenas(const Optimizer& optimizer) const;
 
   /// On rank 0 the state of the whole model; on others nothing. Without `rows_of_loss`, nothing of
