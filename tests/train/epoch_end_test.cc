@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cmath>
 #include <functional>
 #include <sstream>
 #include <stdexcept>
@@ -218,6 +219,28 @@ TEST(EpochEnd, CountsTheStepsOfAllRunsThatHadAShare) {
   EXPECT_GT(whole.phases.backward, part.phases.backward);
   EXPECT_NEAR(whole.samples_per_second * whole.seconds, 100, 1e-9);
   EXPECT_FALSE(read_state(folder.path()).progress.earlier.has_value());
+}
+
+// All steps behind the first one are skipped, and their losses are none.
+TEST(EpochEnd, OfStepsThatF16SkipsIsToldAndGoneOnFrom) {
+  const testing::TemporaryDirectory folder;
+  TrainOptions options = options_into(folder.path());
+  options.recipe.epochs = 4;
+  options.recipe.lr = 1e30;
+  options.recipe.precision = Precision::f16;
+  options.execution.emulate_precision = true;
+  options.max_steps = 4;
+  const Outcome first = run(setup_of(options, two_steps()));
+  ASSERT_EQ(first.epochs.size(), 2U);
+  EXPECT_TRUE(first.steps[2].skipped && first.steps[3].skipped);
+  EXPECT_TRUE(std::isfinite(first.epochs[0].train_loss));
+  EXPECT_TRUE(std::isnan(first.epochs[1].train_loss));
+  options.max_steps = 5;  // half of the third
+  const Outcome part = run(setup_of(options, two_steps()));
+  ASSERT_EQ(part.steps.size(), 1U);
+  EXPECT_TRUE(part.steps[0].skipped);
+  ASSERT_EQ(part.epochs.size(), 1U);
+  EXPECT_EQ(part.epochs[0].test.samples, 40);
 }
 
 /// Some samples, of which one cannot be read as long as `broken`.

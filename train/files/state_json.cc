@@ -45,7 +45,7 @@ void require_possible(const std::string& source, const Progress& progress) {
     throw FileError(fmt::format("{} counts {} samples, which no run sees; the file is damaged",
                                 source, progress.epoch_samples));
   }
-  if (progress.untested && (progress.step == 0 || progress.epoch_samples == 0)) {
+  if (progress.untested && progress.step == 0) {  // later, f16 may have skipped all of its steps
     throw FileError(source +
                     " names an epoch without samples that is still to be tested; the file is "
                     "damaged");

@@ -42,7 +42,7 @@ RunResult TrainLoop::run() {
   if (progress_.unverified) goes_on = goes_on && verify();
   while (goes_on && progress_.step < setup_.last_step && !progress_.stopped) goes_on = step();
   settle();
-  const bool in_epoch = progress_.epoch_samples > 0;
+  const bool in_epoch = progress_.step % setup_.partition.steps_per_epoch() != 0;
   if (goes_on && in_epoch) {
     tell_stages();
     goes_on = test(progress_.earlier.value_or(EndedEpoch()));

@@ -390,7 +390,7 @@ std::vector<Provocation> provocations_by_inputs() {
        [](const Stage& stage) {
          return stage.resume_with("\"data\": \"synthetic\"", "\"data\": \"/gone\"");
        }},
-      state("\"recipe\"", kUntested + ", \"recipe\""),
+      state("\n  \"step\": 4", "\n  \"step\": 0, " + kUntested),
       {1,
        [](const Stage& stage) {
          return stage.resume_with("\"recipe\"", kUntested + ", \"recipe\"", {"--max-steps", "3"});
