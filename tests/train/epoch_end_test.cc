@@ -198,11 +198,15 @@ TEST(EpochEnd, AWishInTheTestOfTheLastEpochLeavesTheModelAndTheTestToDo) {
   EXPECT_EQ(model_in(folder.path()), model);
 }
 
+class PartsOfAnEpoch : public ::testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Stages, PartsOfAnEpoch, ::testing::Values(1, 2));
+
 // A run that ends within an epoch says what that part took; one that goes on counts it in.
-TEST(EpochEnd, CountsTheStepsOfAllRunsThatHadAShare) {
+TEST_P(PartsOfAnEpoch, CountTheStepsOfAllRunsThatHadAShare) {
   const data::Splits data = formula_splits(100);
   const testing::TemporaryDirectory folder;
-  TrainOptions options = options_into(folder.path());
+  TrainOptions options = options_into(folder.path(), GetParam());
+  options.execution.stages = std::to_string(GetParam());
   options.max_steps = 1;
   const EpochReport part = run(setup_of(options, data)).epochs.at(0);
   ASSERT_TRUE(read_state(folder.path()).progress.earlier.has_value());

@@ -180,15 +180,16 @@ double& TrainLoop::waits_of(const Move& move) {
   return peer < ranks_.stage() ? stage_seconds_.before : stage_seconds_.behind;
 }
 
-/// What each rank's thread did in the epoch that has ended. A GPU's does not know.
+/// What each rank's thread did in the epoch that has ended. A GPU's does not know. A run that has
+/// made no step of it has nothing to tell.
 void TrainLoop::tell_stages() {
-  if (!ranks_.are_cut()) return;
+  if (!stage_watch_) return;
   const PhaseSeconds phases = step_.phases().since(phases_told_);
   phases_told_ = step_.phases();
   StageSeconds mine = std::exchange(stage_seconds_, {});
   mine.busy = phases.forward + phases.backward;
   mine.data = phases.data;
-  if (stage_watch_) mine.all = stage_watch_->seconds();
+  mine.all = stage_watch_->seconds();
   stage_watch_.reset();
   const bool knows = device_.compute().in_order_with_host();
   std::vector<StageSeconds> ranks;
