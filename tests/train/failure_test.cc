@@ -12,6 +12,7 @@
 #include "base/files/atomic_file.h"
 #include "comm/core/errors.h"
 #include "comm/transport/local/local_transport.h"
+#include "kernels/elementwise.h"
 #include "kernels/host_copy.h"
 #include "tests/comm/failing_transport.h"
 #include "tests/support/files.h"
@@ -326,6 +327,31 @@ INSTANTIATE_TEST_SUITE_P(Rates, BrokenNumbers,
                          ::testing::Values(NotFinite{"one", 1e12, 1}, NotFinite{"three", 1e12, 3},
                                            NotFinite{"huge", 1e30, 2}),
                          [](const auto& test) { return test.param.name; });
+
+// All ranks meet in each batch norm, whoever has found the numbers, and whoever has no sample in a
+// pass.
+TEST(Failure, BrokenNumbersAreFoundWhereBatchNormSeesTheWorld) {
+  for (const int stages : {1, 2}) {
+    for (const int batch_size : {8, 5}) {
+      SCOPED_TRACE(std::to_string(stages) + " stages, batch " + std::to_string(batch_size));
+      TrainOptions options = normed(small_options(2 * stages));
+      options.recipe.batch_norm = BatchStatistics::world;
+      options.recipe.batch_size = batch_size;
+      options.recipe.accumulate = 4;
+      options.execution.stages = stages == 1 ? "1" : "conv1..block,avgpool..fc";
+      options.execution.comm_timeout = 5;
+      const auto enlarge = [&](TrainLoop& loop, Device& device, int rank) {
+        if (rank != 2 * stages - 1) return;
+        for (const nn::Parameter* parameter : loop.replica().parameters().registry().parameters) {
+          if (parameter->name == "fc.weight") fill(device.compute(), 3e38F, parameter->value);
+        }
+      };
+      EXPECT_TRUE(testing::says(
+          quick_message_of<NumbersError>([&] { run(small_setup(options), {}, enlarge); }),
+          {"the output of layer fc (linear)", "replica 1"}));
+    }
+  }
+}
 
 TEST(Failure, BrokenParametersAreNotSaved) {
   const testing::TemporaryDirectory folder;

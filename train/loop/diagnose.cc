@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "base/unsigned_nan.h"
 #include "kernels/classify.h"
@@ -82,7 +83,8 @@ FirstBroken first_broken_of(const std::string& text) {
 }
 
 FirstBroken find_first_nonfinite(Replica& replica, const RunSetup& setup, const Ranks& ranks,
-                                 std::int64_t step, DataAxis* axis, StageLink* link) {
+                                 std::int64_t step, DataAxis* axis, WorldStatistics* world,
+                                 StageLink* link) {
   constexpr std::int64_t kMostOfStage = std::int64_t{1}
                                         << 40;  // values: a later stage's come later
   FirstBroken first{ranks.stage() * kMostOfStage, in_parameters(replica)};
@@ -106,8 +108,8 @@ FirstBroken find_first_nonfinite(Replica& replica, const RunSetup& setup, const 
     first.where = fmt::format("the output of layer {} ({}), {} of {} numbers", layer, operation,
                               found, value.count());
   });
-  std::vector<std::int64_t> by_rank(axis != nullptr ? static_cast<std::size_t>(setup.replicas) : 0);
-  const bool meets_others = axis != nullptr || link != nullptr;
+  std::vector<std::int64_t> by_rank(static_cast<std::size_t>(setup.replicas));
+  const bool meets_others = axis != nullptr || world != nullptr || link != nullptr;
   for (std::int64_t unit = 0; first.where.empty() || meets_others; ++unit) {
     const data::Batch* batch = batches->next();
     if (batch == nullptr) break;
@@ -115,6 +117,9 @@ FirstBroken find_first_nonfinite(Replica& replica, const RunSetup& setup, const 
       by_rank[r] = setup.partition.unit(step, static_cast<int>(r), unit).size();
     }
     if (axis != nullptr) axis->begin(by_rank, setup.replica.max_train_batch);
+    if (world != nullptr) {
+      world->begin(std::accumulate(by_rank.begin(), by_rank.end(), std::int64_t{0}), batch->n);
+    }
     if (link != nullptr) link->receive(batch->n);
     replica.forward(*batch);
     if (link != nullptr && batch->n > 0) link->send();

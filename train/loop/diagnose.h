@@ -28,11 +28,11 @@ FirstBroken first_broken_of(const std::string& text);
 
 /// Runs this rank's part of `step` forward again, from the parameters as they are, and says in
 /// words which parameter, input or layer's output is the first with numbers that are not finite.
-/// Where rows are cut over the ranks of `axis`, all ranks call it together, and where the model is
-/// cut into stages, which `link` joins.
+/// Where rows are cut over the ranks of `axis`, all ranks call it together, where batch norm has
+/// statistics of the `world`, and where the model is cut into stages, which `link` joins.
 FirstBroken find_first_nonfinite(Replica& replica, const RunSetup& setup, const Ranks& ranks,
-                                 std::int64_t step, DataAxis* axis = nullptr,
-                                 StageLink* link = nullptr);
+                                 std::int64_t step, DataAxis* axis, WorldStatistics* world,
+                                 StageLink* link);
 
 /// The last loss of this start of the run that was a number: the mean over the step's samples.
 struct GoodLoss {

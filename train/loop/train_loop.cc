@@ -257,7 +257,8 @@ void TrainLoop::check_sums(const Pending& step) {
   if (!std::isfinite(sums.loss)) {
     if (step_.samples_rows()) list_rows(index);  // later steps may have listed theirs
     const FirstBroken found =
-        find_first_nonfinite(step_.replica(), setup_, ranks_, index, step_.axis(), link_.get());
+        find_first_nonfinite(step_.replica(), setup_, ranks_, index, step_.axis(),
+                             step_.world_statistics(), link_.get());
     const auto findings = ranks_.world.gather_text(device_.communication(), to_text(found),
                                                    "search for broken numbers");
     throw_nonfinite_loss(sums.loss, good_loss_, setup_, index, findings);

@@ -178,6 +178,8 @@ class TrainStep {
   ShardedRows* rows() { return rows_.get(); }
   /// Null: nothing is cut.
   DataAxis* axis() { return axis_.get(); }
+  /// Null: batch norm sees its own batch.
+  WorldStatistics* world_statistics() { return world_.get(); }
 
   /// To be called where an exception leaves a step: tells the other ranks, and returns when no
   /// collective reads this rank's memory any more.
