@@ -101,7 +101,8 @@ std::shared_ptr<const StagesSetup> make_stages(const ReplicaSpec& spec, const Ra
 }
 
 TrainStepOptions step_options(const LearnerOptions& options) {
-  return {.sync = {options.buckets, static_cast<const GradientSpec&>(options.recipe)},
+  return {.sync = {options.buckets, static_cast<const GradientSpec&>(options.recipe),
+                   stages_in(options.stages) > 1},
           .make_optimizer = options.make_optimizer};
 }
 

@@ -36,12 +36,22 @@ std::unique_ptr<nn::Layer> make_encoder_and_decoder(const nn::ModelInput& input)
   return net;
 }
 
+/// Its last layer has no parameters.
+std::unique_ptr<nn::Layer> make_squashed(const nn::ModelInput& input) {
+  auto net = std::make_unique<nn::Sequential>();
+  net->add<nn::Flatten>("flatten");
+  net->add<nn::Linear>("fc", input.channels * input.height * input.width, input.outputs);
+  net->add<nn::Tanh>("tanh");
+  return net;
+}
+
 struct Way {
   std::string stages = "1";
   int replicas = 1;
   PipelineSchedule pipeline = PipelineSchedule::one_f_one_b;
   bool recompute = false;
   int micro_batches = 4;
+  MakeModel make_model = make_encoder_and_decoder;
 };
 
 struct Learnt {
@@ -64,7 +74,7 @@ Learnt learn(const Way& way, std::int64_t first, std::int64_t end,
   std::mutex mutex;
   std::vector<Learnt> told;
   run_ranks(execution, [&](Device& device, const Ranks& ranks) {
-    Learner learner(device, ranks, make_encoder_and_decoder,
+    Learner learner(device, ranks, way.make_model,
                     {.input = input,
                      .max_batch = kBatchOfAll,
                      .recipe = {OptimizerSpec{.optimizer = "adamw"}},
@@ -123,6 +133,15 @@ TEST(LearnerStages, TakeFewerSamplesThanMicroBatches) {
   Way cut = alone;
   cut.stages = "3";
   EXPECT_EQ(learn(cut, 0, 2), learn(alone, 0, 2));
+}
+
+TEST(LearnerStages, MayHaveNothingToLearn) {
+  for (const int replicas : {1, 2}) {
+    const Way alone{.replicas = replicas, .make_model = make_squashed};
+    Way cut = alone;
+    cut.stages = "flatten..fc,tanh";
+    EXPECT_EQ(learn(cut, 0, 2), learn(alone, 0, 2));
+  }
 }
 
 TEST(LearnerStages, GoOnFromEachOthersStates) {
