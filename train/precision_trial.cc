@@ -133,7 +133,7 @@ RunSetup setup_in(const RunSetup& setup, Precision precision, const Trial& trial
   recipe.verify.clear();
   recipe.verify_every = 0;
   recipe.class_weights = kEqualWeights;
-  recipe.lr = recipe.min_lr = 0;
+  recipe.lr = recipe.min_lr = recipe.head_lr = 0;
   Execution& execution = options.execution;
   execution.devices = trial.devices;
   execution.in_processes = false;

@@ -229,6 +229,16 @@ TEST(FreezingSetup, RefusesWhatIsNoLayerAndWhatLeavesNothing) {
   std::string all;
   for (const std::string& name : names_of(options_of(1, "")).parameters) all += "," + name;
   EXPECT_TRUE(says(error(all.substr(1)), {"nothing would be left to learn", "leave out one of"}));
+  TrainOptions head = options_of(1, "fc");
+  head.recipe.head_lr = 0.1;
+  const auto error_of_head = [&] {
+    return message_of<ContractError>([&] { make_run_setup(head, data_of(), 1); });
+  };
+  EXPECT_TRUE(says(error_of_head(), {"--freeze fc has the last layer", "--head-lr 0"}));
+  head.recipe.freeze = "fc.bias";
+  EXPECT_NO_THROW(make_run_setup(head, data_of(), 1));
+  head.recipe.lr = 0;
+  EXPECT_TRUE(says(error_of_head(), {"--head-lr", "--lr, which is 0", "--freeze all-but-head"}));
   for (const auto set : {+[](Recipe& recipe) { recipe.freeze = "conv1"; },
                          +[](Recipe& recipe) { recipe.head_lr = 0.1; }}) {
     TrainOptions options = plain_options(1);

@@ -223,6 +223,9 @@ void check(const TrainOptions& options, bool begins) {
     require(!is_given || stages_in(options.execution.stages) == 1, flag,
             "is for a model in one stage so far; leave --stages out");
   }
+  require(recipe.head_lr == 0 || recipe.lr > 0, "--head-lr",
+          "goes with --lr, which is 0; to learn the last layer alone, add --freeze all-but-head, "
+          "and give --lr instead");
   const char* by_pairs =
       "goes by the test data, and a --loss with a margin is measured on pairs: --verify keeps the "
       "best model in OUT/best; leave it out";

@@ -85,6 +85,8 @@ std::vector<Provocation> provocations_by_torch() {
           named("resnet18", "torch/hub/checkpoints/resnet18-f37072fd.pth", "another"),
           usage_of_train({"--freeze", "convolution"}),
           usage_of_train({"--freeze", "fc1,fc2,fc3"}),
+          usage_of_train({"--freeze", "fc3", "--head-lr", "0.1"}),
+          usage_of_train({"--lr", "0", "--head-lr", "0.1"}),
           usage_of_train({"--freeze", "fc1", "--stages", "2"}),
           usage_of_train({"--head-lr", "0.1", "--stages", "2"})};
 }
