@@ -117,6 +117,8 @@ TEST(Schedule, RefusesWhatItDoesNotRead) {
   const auto one_cycle = ScheduleKind::one_cycle, cosine = ScheduleKind::cosine;
   EXPECT_TRUE(testing::says(message({}, {.schedule = one_cycle, .warmup_epochs = 1}),
                             {"--warmup-epochs", "by itself"}));
+  EXPECT_TRUE(testing::says(message({}, {.schedule = one_cycle, .warmup_start = 0.5}),
+                            {"--warmup-start: one-cycle warms up by itself"}));
   EXPECT_TRUE(testing::says(message({}, {.schedule = cosine, .warmup_epochs = 3}, 3),
                             {"--warmup-epochs", "as long as the run"}));
   EXPECT_TRUE(

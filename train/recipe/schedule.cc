@@ -138,6 +138,9 @@ std::vector<Option<ScheduleSpec>> schedule_options() {
   };
   OnlyWith cycle = only({"one-cycle"}, "only --schedule one-cycle has a cycle; leave it out");
   cycle.of_all_runs = false;
+  const OnlyWith warmed_up =
+      only({"constant", "step", "cosine", "polynomial"},
+           "one-cycle warms up by itself; leave it out, or take another --schedule");
   return {
       named_option<Spec>(
           "schedule", [](const Spec& spec) { return name_of(spec.schedule); },
@@ -153,11 +156,11 @@ std::vector<Option<ScheduleSpec>> schedule_options() {
       option("warmup_epochs", &Spec::warmup_epochs,
              {.help = "the rate rises for so many epochs before the schedule begins",
               .range = from(0).to(std::numeric_limits<std::int32_t>::max()),
-              .only = only({"constant", "step", "cosine", "polynomial"},
-                           "one-cycle warms up by itself; leave it out, or take another "
-                           "--schedule")}),
+              .only = warmed_up}),
       option("warmup_start", &Spec::warmup_start,
-             {.help = "share of the rate with which the warm-up begins", .range = from(0).to(1)}),
+             {.help = "share of the rate with which the warm-up begins",
+              .range = from(0).to(1),
+              .only = warmed_up}),
       option("step_epochs", &Spec::step_epochs,
              {.help = "step: epochs between two changes of the rate",
               .range = from(1),
