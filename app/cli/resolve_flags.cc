@@ -104,7 +104,20 @@ std::vector<DeviceId> devices_from(const RawFlags& flags, FirstGpu first_gpu) {
   return devices;
 }
 
+/// Throws UsageError for what says how stages go where there are none.
+void require_stages(const RawFlags& flags) {
+  if (stages_of(flags) > 1) return;
+  for (const char* key : {"pipeline", "balance"}) {
+    const auto& row = train::run_options().at(key);
+    const train::OptionValue value = row.get(flags.options);
+    if (value == row.get({})) continue;
+    throw UsageError(row.said(value) +
+                     ": is for a model in several stages; leave it out, or add --stages 2");
+  }
+}
+
 train::TrainOptions with_recipe(const RawFlags& flags, const train::Recipe& recipe) {
+  require_stages(flags);
   train::TrainOptions options = flags.options;
   options.recipe = recipe;
   options.files.replace_head |= options.files.fine_tune;

@@ -276,6 +276,14 @@ TEST(Pipeline, HasAnArrowForEachMessageInTheTraceOfARun) {
   EXPECT_TRUE(succeeds(ringlet({"inspect", all})));
 }
 
+TEST(TrainInStages, IsWhatItsFlagsAreFor) {
+  for (const char* flag : {"--pipeline=gpipe", "--balance=planned", "--recompute=stage"}) {
+    EXPECT_TRUE(fails_with(2, ringlet(quick_train({flag})), {"is for a model in several stages"}));
+    EXPECT_TRUE(succeeds(ringlet(quick_train({flag, "--stages", "2", "--max-steps", "1"}))));
+  }
+  EXPECT_TRUE(succeeds(ringlet(quick_train({"--pipeline", "1f1b", "--max-steps", "1"}))));
+}
+
 TEST(TrainInStages, TakesFewerMicroBatchesOfFewSamples) {
   const Arguments stages{"--stages", "2", "--synthetic-train", "3", "--synthetic-test", "3"};
   const Outcome outcome = ringlet(quick_train(stages));
