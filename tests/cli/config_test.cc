@@ -177,6 +177,10 @@ TEST_F(ConfigFile, OfAResumedRunIsThatOfTheWholeRun) {
   const Arguments resume{"train", "--resume", out};
   EXPECT_TRUE(fails_with(2, ringlet(resume + Arguments{"--config", file("lr = 0.3\n")}),
                          {"contradicts --lr 0.3", "--lr 0.07"}));
+  EXPECT_TRUE(fails_with(2, ringlet(resume + Arguments{"--freeze", "fc1", "--micro-batches", "2"}),
+                         {"--freeze fc1 (the run has no --freeze)",
+                          "--accumulate (--micro-batches) 2 (the run has --accumulate "
+                          "(--micro-batches) 1)"}));
   ASSERT_TRUE(succeeds(ringlet(resume)));
   EXPECT_TRUE(holds(read_file(out + "/config.toml"),
                     {"\nlr = 0.07\n", "\ninit = \"" + init + "\"\n", "\n# max-steps =\n"}));

@@ -293,8 +293,9 @@ TEST(TrainInStages, TakesFewerMicroBatchesOfFewSamples) {
   const Outcome replicas = ringlet(quick_train(stages + Arguments{"--replicas", "2"}));
   EXPECT_TRUE(succeeds(replicas));
   EXPECT_NE(replicas.out.find("2 by 1f1b, 1 micro-batch"), std::string::npos) << replicas.out;
-  EXPECT_TRUE(fails_with(2, ringlet(quick_train(stages + Arguments{"--micro-batches", "4"})),
-                         {"--micro-batches 4 is more than the 3 samples of a step; take less"}));
+  EXPECT_TRUE(
+      fails_with(2, ringlet(quick_train(stages + Arguments{"--micro-batches", "4"})),
+                 {"--accumulate (--micro-batches) 4 is more than the 3 samples of a step"}));
 }
 
 // scripts/stills draws them; they are planned, and so alike on any machine.

@@ -100,7 +100,7 @@ const WrongLine kWrongLines[] = {
     {"EmptyLastRanks", {"bench", "all-reduce", "--ranks=2,"}, {"--ranks: '2,'", "empty entry"}},
     {"ManyPasses",
      quick_train({"--accumulate", "2147483647"}),
-     {"--accumulate 2147483647", "64 samples of a step"}},
+     {"--accumulate (--micro-batches) 2147483647", "64 samples of a step"}},
     {"ManyShards",
      quick_train({"--shards", "1073741824"}),
      {"--shards 1073741824", "64 samples of a step"}},

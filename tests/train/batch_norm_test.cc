@@ -127,7 +127,8 @@ TEST(BatchNormTraining, OneValueAChannelIsToldBeforeTheFirstStep) {
   EXPECT_TRUE(testing::says(message(64, 1, [](TrainOptions& o) { o.recipe.batch_size = 1; }),
                             {"step 1 of each epoch has 1 of the 64"}));
   EXPECT_TRUE(testing::says(message(64, 1, [](TrainOptions& o) { o.recipe.accumulate = 8; }),
-                            {"step 1 of each epoch has 8 of the 64"}));
+                            {"step 1 of each epoch has 8 of the 64",
+                             "fewer replicas, shards or --accumulate (--micro-batches)"}));
   EXPECT_EQ(message(64, 1, as_it_is), "");
   EXPECT_EQ(message(65, 1, [](TrainOptions& o) { o.max_steps = 8; }), "");
   EXPECT_EQ(message(65, 1, [](TrainOptions& o) { o.recipe.model = "resnet20"; }), "");

@@ -133,7 +133,8 @@ std::string OptionRow::said(const OptionValue& value) const {
     std::string text = text_of(value);
     const bool whole = text.find_first_not_of("-0123456789") == std::string::npos;
     if (std::holds_alternative<double>(value) && whole) text += ".0";
-    return flag_name() + " " + text;
+    if (text.empty()) return "no " + flag_name();
+    return (also == nullptr ? flag_name() : fmt::format("{} ({})", flag_name(), also)) + " " + text;
   }
   return (std::get<bool>(value) == (form == Switch::off) ? "no " : "") + flag_name();
 }

@@ -114,7 +114,7 @@ struct OptionRow : OptionFacts {
   std::optional<OptionValue> parse(const std::string& text) const;
   /// Throws ContractError "NAME: 2 is not a number from 0 to 1".
   void require_taken(const OptionValue& value, const std::string& name) const;
-  /// "--lr 0.1", "--exact", "no --exact": how the command line says that value.
+  /// "--lr 0.1", "--exact", "no --exact", "no --freeze": what says that value; "--flag (--also) 2".
   std::string said(const OptionValue& value) const;
 };
 

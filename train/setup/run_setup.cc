@@ -43,7 +43,7 @@ constexpr int kStepsInFlight = 2;  // enough to hide the host's work, few enough
 bool power_of_two(int n) { return n > 0 && std::has_single_bit(static_cast<unsigned>(n)); }
 
 /// Throws ContractError where a step would be cut into more parts than it has samples.
-void require_samples_for(const Recipe& recipe, std::int64_t size, bool in_stages) {
+void require_samples_for(const Recipe& recipe, std::int64_t size) {
   const std::int64_t batch = std::min(recipe.batch_size, size);
   const auto check = [batch](const char* flag, int parts) {
     if (parts <= batch) return;
@@ -51,7 +51,7 @@ void require_samples_for(const Recipe& recipe, std::int64_t size, bool in_stages
                         std::to_string(batch) + " samples of a step; take less");
   };
   check("--shards", recipe.shards);
-  check(in_stages ? "--micro-batches" : "--accumulate", recipe.accumulate);
+  check("--accumulate (--micro-batches)", recipe.accumulate);
 }
 
 /// Throws FileError where the state of a run is that of no moment of it.
@@ -361,7 +361,7 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
           "a run has at least one rank, and a device for each of this process");
   check(options, !resumed);
   require_same_fields(*data.train, *data.test);
-  require_samples_for(recipe, data.train->size(), stages_in(options.execution.stages) > 1);
+  require_samples_for(recipe, data.train->size());
   if (!options.make_optimizer) check_optimizer(recipe);
   require(
       recipe.has_margin() || options.files.init_centres.empty(), "--init-centres",
@@ -513,7 +513,8 @@ void require_trainable(const RunSetup& setup) {
     throw ContractError(fmt::format(
         "step {} of each epoch has {} of the {} training samples, which leaves a pass one of them, "
         "and batch norm sees one pixel of it: one value has no variance; take another "
-        "--batch-size, fewer replicas or shards, or --batch-norm world",
+        "--batch-size, fewer replicas, shards or --accumulate (--micro-batches), or --batch-norm "
+        "world",
         step + 1, setup.partition.step_range(step).size(), setup.partition.size));
   }
 }
