@@ -67,7 +67,7 @@ repair() {
 build() {
   local folder=$TOP/build/learn
   [[ -n $TOP ]] || trouble "this needs a checkout of Ringlet: there is no $1 here"
-  [[ -f $folder/build.ninja ]] || "$LEARN/check_file" 0 "$LEARN/0-split/split.cc" >/dev/null || (($? == 1)) || exit 2
+  "$LEARN/check_file" --checker --plants "$LEARN/faults.json" >/dev/null || exit 2  # configures the folder
   [[ -n $(find "$folder" -name "$1" -type f -perm -u+x -print -quit) ]] || say "building $1, once, some minutes; its log is $(shown "$folder/$1.log")"
   flock "$folder/learn_lock" cmake --build "$folder" --target "$1" >"$folder/$1.log" 2>&1 </dev/null || trouble "$1 cannot be built; see $folder/$1.log"
 }

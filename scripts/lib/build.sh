@@ -22,6 +22,7 @@ find_clang() {
 configure() {
   local preset=$1 folder=$ROOT/build/$1 options=() clang
   local cache=$folder/CMakeCache.txt stamp=$folder/configured log=$LOGS/configure-$1.log
+  forget_other_checkout "$folder"
   if [[ ! -f $folder/build.ninja ]]; then
     # clang compiles what these sanitizers add faster than g++. (Its ThreadSanitizer does not let tests replace
     # operator new.)

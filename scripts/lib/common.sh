@@ -28,6 +28,17 @@ quietly() {
   say "$what: $((SECONDS - start)) s"
 }
 
+# forget_other_checkout FOLDER: a build that was configured for another checkout, of which this one is a copy, would go on
+# compiling that one's sources. Only what lies here is taken away.
+forget_other_checkout() {
+  local home
+  [[ -f $1/CMakeCache.txt && $1 == "$ROOT"/build/* ]] || return 0
+  home=$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "$1/CMakeCache.txt")
+  [[ ! $home -ef $ROOT ]] || return 0
+  say "${1#"$ROOT/"} was configured for the sources in ${home:-another folder}; it is configured anew"
+  rm -rf "$1"/{CMakeCache.txt,CMakeFiles,build.ninja}
+}
+
 # The compiler, libraries and search paths that scripts/setup left in .deps, where it did.
 use_unpacked_packages() {
   # shellcheck source=/dev/null

@@ -47,6 +47,7 @@ build_package() {
   mapfile -t lacking < <(missing "${NEEDED[@]}")
   ((${#lacking[@]} == 0)) || fail "missing: ${lacking[*]} (scripts/setup --package installs them)"
   [[ -z $SYSTEM ]] || { have_tools "${CROSS[@]}" "${PLAYER[@]}"; have_sysroot; }
+  forget_other_checkout "$BUILD"
   # Where files lie must not be in them; compile_cached (cmake/) makes the same of it in every checkout.
   quietly "$LOGS/package-configure.log" "configuring a package" \
     cmake -S "$ROOT" -B "$BUILD" -G Ninja -D CMAKE_BUILD_TYPE=Release -D RINGLET_CUDA="$CUDA" -D RINGLET_BENCH=OFF \
