@@ -1,6 +1,6 @@
 # What every script here shares: where the checkout is, and how to say things. Sourced, not run.
 
-ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+ROOT=$(realpath "$(dirname "${BASH_SOURCE[0]}")/../..")
 DEPS=$ROOT/.deps  # packages unpacked by scripts/setup for a user without root rights
 LOGS=$ROOT/build/logs
 

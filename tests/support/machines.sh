@@ -2,7 +2,7 @@
 # plays, runs that lose something, and what is expected of their output. To be sourced, with the program's path in $1;
 # ends with 77 where nobody may make namespaces.
 # shellcheck shell=bash
-ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+ROOT=$(realpath "$(dirname "${BASH_SOURCE[0]}")/../..")
 PROGRAM=$(realpath "${1:?names the program}") || exit
 "$ROOT/scripts/machines" 1 -- true || exit
 WORK=$(mktemp -d)
