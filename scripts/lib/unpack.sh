@@ -14,11 +14,12 @@ private_apt() {
 
 # unpack_packages PACKAGE...: fetches them with all that they need and lays them out in .deps.
 unpack_packages() {
+  (($#)) || return 0
   local wanted=("$@") log=$LOGS/unpack.log names
   names=$(apt-get "${APT_OPTIONS[@]}" -s --no-install-recommends install "${wanted[@]}" 2>"$log" |
           sed -n 's/^Inst \([^ ]*\) .*/\1/p') || fail "apt cannot combine ${wanted[*]}: $(why "$log")"
   # The C library in use stays: a second one beside the running loader would not do.
-  mapfile -t names < <(grep -vxE 'libc6|libc-bin|locales|base-files' <<<"$names")
+  mapfile -t names < <(grep -vxE 'libc6|libc-bin|locales|base-files' <<<"$names" | grep .)
   ((${#names[@]})) || return 0
   say "setup: fetching ${#names[@]} packages into .deps (no root rights needed)"
   (cd "$DEPS/apt/debs" && run_apt "$log" apt-get "${APT_OPTIONS[@]}" download "${names[@]}") ||
