@@ -8,6 +8,8 @@
 why_not() {
   if ((EUID != 0)); then
     echo "only root may make a chroot: sudo $0"
+  elif ! command -v apt-get >/dev/null; then
+    echo "the bare system is fetched as this machine's apt does, and there is none here"
   elif ! command -v debootstrap >/dev/null; then
     echo "debootstrap is not installed: apt-get install debootstrap (scripts/setup --dev brings it)"
   elif ! unshare --mount --pid --fork --propagation private mount -t tmpfs none /mnt 2>/dev/null; then

@@ -78,6 +78,7 @@ have_tools() {
   local lacking
   mapfile -t lacking < <(DEPS=$TOOLS missing "$@")
   if ((${#lacking[@]})); then
+    command -v apt-get >/dev/null || fail "needs Debian's or Ubuntu's apt-get, which fetches ${lacking[*]}"
     say "${0##*/}: fetching ${lacking[*]} into ${TOOLS#"$ROOT/"} (no root rights needed)"
     # All that was unpacked before, too: the folder is made anew.
     [[ ! -f $TOOLS/packages ]] || mapfile -t -O "${#lacking[@]}" lacking <"$TOOLS/packages"

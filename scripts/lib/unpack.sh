@@ -4,7 +4,7 @@
 # .deps is then laid out as a small system root: what the system has already (the C library above
 # all) is linked into it, so that an unpacked g++ finds everything under one --sysroot.
 
-MULTIARCH=$(dpkg --print-architecture 2>/dev/null | sed 's/^amd64$/x86_64/; s/^arm64$/aarch64/')-linux-gnu
+MULTIARCH=$({ dpkg --print-architecture || uname -m; } 2>/dev/null | sed 's/^amd64$/x86_64/; s/^arm64$/aarch64/')-linux-gnu
 
 private_apt() {
   APT_OPTIONS=(-o "Dir::State::Lists=$DEPS/apt/lists" -o "Dir::Cache=$DEPS/apt/cache"
