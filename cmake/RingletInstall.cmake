@@ -101,7 +101,10 @@ string(REGEX REPLACE "/$" "" RINGLET_PC_UP "${RINGLET_PC_UP}")
 configure_file(${ringlet_SOURCE_DIR}/cmake/ringlet.pc.in ${ringlet_BINARY_DIR}/ringlet.pc @ONLY)
 install(FILES ${ringlet_BINARY_DIR}/ringlet.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
-list(JOIN CMAKE_CROSSCOMPILING_EMULATOR " " RINGLET_RUN)
+set(RINGLET_RUN "")
+foreach(word IN LISTS CMAKE_CROSSCOMPILING_EMULATOR)
+  string(APPEND RINGLET_RUN "\"${word}\" ")
+endforeach()
 # install_printed(FILE ARGUMENTS...): what the program prints with these arguments, as a file below the prefix.
 function(install_printed file)
   list(JOIN ARGN " " arguments)
@@ -110,7 +113,7 @@ function(install_printed file)
     get_filename_component(folder \${file} DIRECTORY)
     file(MAKE_DIRECTORY \${folder})
     message(STATUS \"Writing: \${file}\")
-    execute_process(COMMAND ${RINGLET_RUN} $<TARGET_FILE:ringlet> ${arguments} OUTPUT_FILE \${file}
+    execute_process(COMMAND ${RINGLET_RUN}\"$<TARGET_FILE:ringlet>\" ${arguments} OUTPUT_FILE \${file}
                     COMMAND_ERROR_IS_FATAL ANY)" COMPONENT program)
 endfunction()
 install_printed(${CMAKE_INSTALL_DATADIR}/bash-completion/completions/ringlet completion bash)

@@ -71,7 +71,7 @@ environment() {
   printf 'export PATH=%q:$PATH\n' "$DEPS/usr/bin"
   printf 'export CMAKE_PREFIX_PATH=%q\n' "$DEPS/usr"
   # DT_RPATH, unlike DT_RUNPATH, also serves the libraries that our libraries need.
-  printf 'export LDFLAGS=%q\n' "-L$lib -L$plain -Wl,-rpath,$lib:$plain -Wl,--disable-new-dtags"
+  printf 'export LDFLAGS=%q\n' "$(printf -- '-L%q -L%q -Wl,-rpath,%q -Wl,--disable-new-dtags' "$lib" "$plain" "$lib:$plain")"
   # For the unpacked tools themselves (cmake, the compiler).
   printf 'export LD_LIBRARY_PATH=%q${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}\n' "$lib:$plain"
   gxx=$(compgen -G "$DEPS/usr/bin/$MULTIARCH-g++-[0-9]*" | sort -V | tail -n 1 || true)
