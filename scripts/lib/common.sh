@@ -4,6 +4,7 @@ ROOT=$(realpath "$(dirname "${BASH_SOURCE[0]}")/../..")
 DEPS=$ROOT/.deps  # packages unpacked by scripts/setup for a user without root rights
 LOGS=$ROOT/build/logs
 export LANGUAGE=en  # what apt and others say is looked through for English words; nothing else of the locale changes
+source "$ROOT/scripts/lib/compiler.sh"
 
 say() { printf '%s\n' "$*" >&2; }
 

@@ -45,7 +45,7 @@ NOTE
 # package_of_libstdcxx: Debian's; a cross compiler's is made of the same sources.
 package_of_libstdcxx() {
   local file
-  file=$(g++ --print-file-name=libstdc++.a)
+  file=$("${CXX:-g++}" --print-file-name=libstdc++.a)
   [[ -z $SYSTEM ]] || file=$(compgen -G "$SYSTEM/usr/lib/gcc/*/*/libstdc++.a")
   "${QUERY[@]}" --search "$(realpath "$file")" | sed 's/:.*//'
 }
