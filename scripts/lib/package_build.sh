@@ -20,12 +20,13 @@ packages_for_arm() {
 }
 
 # find_version: of the last commit, as Debian and as Python write it. A commit that is not tagged as the version comes before it.
+# Files that git does not know, but for those that it ignores, make it dirty too: whole folders are installed.
 find_version() {
   local version stamp commit dirty=''
-  SOURCE_DATE_EPOCH=$(git -C "$ROOT" log -1 --format=%ct 2>/dev/null) || fail "$ROOT is no checkout by git, whose commit packages are named after"
+  SOURCE_DATE_EPOCH=$(git -C "$ROOT" log -1 --format=%ct 2>&1) || fail "packages are named after the commit, and git says: ${SOURCE_DATE_EPOCH%%$'\n'*}"
   export SOURCE_DATE_EPOCH
   version=$(sed -n 's/^project(ringlet VERSION \([0-9.]*\).*/\1/p' "$ROOT/CMakeLists.txt")
-  [[ -z $(git -C "$ROOT" status --porcelain --untracked-files=no) ]] || dirty=.dirty
+  [[ -z $(git -C "$ROOT" status --porcelain --untracked-files=normal) ]] || dirty=.dirty
   DEB_VERSION=$version$dirty WHEEL_VERSION=$version
   if [[ -n $dirty || -z $(git -C "$ROOT" tag --points-at HEAD "v$version") ]]; then
     stamp=$(date -u -d "@$SOURCE_DATE_EPOCH" +%Y%m%d%H%M)
