@@ -66,6 +66,10 @@ stage() {
   no_path_of_the_build "$2"
 }
 
+# forget FILE...: earlier packages. build/packages holds one of each, as scripts/package_check wants it; what else lies in a
+# folder of the user's stays.
+forget() { [[ $OUT != "$ROOT/build/packages" ]] || rm -f "$@"; }
+
 # no_path_of_the_build FOLDER: fails where a file, a program or a library too, names the folder of the sources or the build.
 no_path_of_the_build() {
   local named

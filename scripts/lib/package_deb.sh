@@ -4,7 +4,7 @@
 make_debs() {
   build_package
   mkdir -p "$OUT"
-  rm -f "$OUT"/ringlet_*_"$ARCHITECTURE".deb "$OUT"/libringlet-dev_*_"$ARCHITECTURE".deb
+  forget "$OUT"/ringlet_*_"$ARCHITECTURE".deb "$OUT"/libringlet-dev_*_"$ARCHITECTURE".deb
   program_deb "$WORK/ringlet"
   development_deb "$WORK/libringlet-dev"
 }

@@ -19,7 +19,7 @@ make_static() {
   mkdir -p "$WORK/static" "$OUT"
   mv "$file" "$WORK/static/"
   no_path_of_the_build "$WORK/static"
-  rm -f "$OUT"/ringlet-*-linux-"$MACHINE"*
+  forget "$OUT"/ringlet-*-linux-"$MACHINE"*
   cp "$WORK/static/$name" "$OUT/"
   static_notices "$OUT/$name.licences.txt"
   say "$(du --apparent-size -h "$OUT/$name")"

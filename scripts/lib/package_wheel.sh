@@ -17,9 +17,10 @@ make_wheel() {
   # What it links to is copied beside it, by the names that it finds them under here: OpenBLAS with threads of POSIX.
   PATH=$tools/bin:$PATH quietly "$LOGS/package-auditwheel.log" "repairing a wheel" \
     "$tools/bin/auditwheel" repair --plat auto "${ldpaths[@]}" --wheel-dir "$folder/repaired" "$wheel"
-  rm -f "$OUT"/ringlet-*_"$MACHINE".whl
-  mv "$folder/repaired"/*.whl "$OUT/"
-  wheel=$(compgen -G "$OUT/ringlet-*_$MACHINE.whl")
+  forget "$OUT"/ringlet-*_"$MACHINE".whl
+  wheel=$(compgen -G "$folder/repaired/*.whl")
+  mv "$wheel" "$OUT/"
+  wheel=$OUT/${wheel##*/}
   check_wheel "$wheel" "$tools"
   say "$(du --apparent-size -h "$wheel")"
 }
