@@ -11,12 +11,15 @@ declare -A RAW_SHA256=(
   [t10k-images-idx3-ubyte]=5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b
   [t10k-labels-idx1-ubyte]=0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34)
 
-# Whether the data set lies where ringlet looks for it (data/fashion_mnist.h).
+# Whether the data set lies where ringlet looks for it (data/fashion_mnist.h), with all of its files.
 have_fashion_mnist() {
   [[ -n ${RINGLET_DATA:-} ]] && return 0
-  local directory
+  local directory name
   for directory in {/usr/local,/usr}/share/datasets/fashion-mnist "$CACHE"; do
-    [[ -s $directory/train-images-idx3-ubyte || -s $directory/train-images-idx3-ubyte.gz ]] && return 0
+    for name in "${!RAW_SHA256[@]}"; do
+      [[ -s $directory/$name || -s $directory/$name.gz ]] || continue 2
+    done
+    return 0
   done
   return 1
 }
@@ -49,17 +52,18 @@ adopt() {
   mv "$1" "$CACHE"
 }
 
+# make_aside: sets ASIDE to a new folder beside CACHE, which goes when the script ends, however it does.
+make_aside() {
+  ASIDE=$(mkdir -p "$(dirname "$CACHE")" 2>/dev/null && mktemp -d "$CACHE.XXXXXX" 2>/dev/null) || return 1
+  trap 'rm -rf "$ASIDE"' EXIT
+}
+
 # Puts upstream's files into CACHE, complete and checked, or leaves it alone.
 download_fashion_mnist() {
-  local aside name
-  mkdir -p "$(dirname "$CACHE")"
-  aside=$(mktemp -d "$CACHE.XXXXXX")
+  local name
   say "setup: fetching Fashion-MNIST (30 MB) from its authors into $CACHE"
   for name in "${!RAW_SHA256[@]}"; do
-    if ! fetch "$UPSTREAM/$name.gz" "$aside/$name.gz"; then
-      rm -rf "$aside"
-      return 1
-    fi
+    fetch "$UPSTREAM/$name.gz" "$ASIDE/$name.gz" || return 1
   done
-  adopt "$aside" || { rm -rf "$aside"; return 1; }
+  adopt "$ASIDE"
 }
