@@ -213,6 +213,8 @@ TEST_P(PartsOfAnEpoch, CountTheStepsOfAllRunsThatHadAShare) {
   EXPECT_EQ(read_state(folder.path()).progress.earlier->seconds, part.seconds);
 
   const EpochReport again = run(setup_of(options, data)).epochs.at(0);  // nothing but the test
+  EXPECT_EQ(part.stages.has_value(), GetParam() > 1);
+  EXPECT_FALSE(again.stages.has_value());  // of no step
   EXPECT_EQ(again.seconds, part.seconds);
   EXPECT_EQ(again.samples_per_second, part.samples_per_second);
   EXPECT_EQ(again.phases, part.phases);
