@@ -105,7 +105,7 @@ class Communicator {
 
   /// Returns when every rank has come here and the stream is idle.
   void barrier(Stream& stream, std::string_view name);
-  /// Before a collective whose ranks have allocated, or launched something for the first time, since
+  /// Before a collective whose ranks have allocated, or launched something for the first time since
   /// they last met: a barrier where a kernel would wait for them (Transport::waits_in_kernels(),
   /// docs/scaling.md), else nothing.
   void meet_before_kernels(Stream& stream, std::string_view name);

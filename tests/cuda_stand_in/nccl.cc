@@ -5,9 +5,9 @@
 //
 // A communicator that is not blocking puts a group on its stream from a thread of its own, up to
 // 5 ms after ncclGroupEnd(), and is in progress until then. Ranks that call different things, and
-// memory that is not the GPU's, make it fail: NCCL would hang, or write where it should not. So does
-// memory that a rank asks for while another rank of its process waits for its next group, unless
-// RINGLET_STAND_IN_RANKS is "processes": then threads play them.
+// memory that is not the GPU's, make it fail: NCCL would hang, or write where it should not. So
+// does memory that a rank asks for while another rank of its process waits for its next group,
+// unless RINGLET_STAND_IN_RANKS is "processes": then threads play them.
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 #include <nccl.h>

@@ -10,7 +10,8 @@
 //   EVENT
 //   ]}
 //
-// "run" is random and the same in all files of a run. An event a line (comm/report/trace_events.h); "clock" has comm::ClockReading's numbers.
+// "run" is random and the same in all files of a run; "clock" has comm::ClockReading's numbers. An
+// event a line (comm/report/trace_events.h).
 //
 // Spans are held in memory until the run ends, a hundred bytes each, and take as much in the file.
 // So there is a limit. Behind it spans are only counted, and each stream's part ends with an event
