@@ -411,11 +411,13 @@ void Learner::resume(const std::filesystem::path& out) {
   guarded(step_, failed_, [&] {
     std::string steps;
     std::optional<HostState> read;
+    const std::vector<ArenaSpec> arenas =
+        whole_ ? whole_->arenas(step_.optimizer()) : specs_of(step_.optimizer().state());
     if (ranks_.world.rank() == 0) {
       const SavedState saved = read_state(out);
       require_optimizer(saved, options_.recipe.optimizer);
       const nn::Registry& registry = whole_ ? whole_->registry() : parameters().registry();
-      read = load_state(saved, registry, specs_of(step_.optimizer().state()));
+      read = load_state(saved, registry, arenas);
       steps = std::to_string(saved.progress.step);
       if (!whole_) step_.upload_state(*read);
     }

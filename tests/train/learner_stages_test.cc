@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/elementwise.h"
 #include "nn/layers/linear.h"
 #include "nn/layers/sequential.h"
 #include "nn/layers/stateless.h"
@@ -45,6 +46,28 @@ std::unique_ptr<nn::Layer> make_squashed(const nn::ModelInput& input) {
   return net;
 }
 
+/// Learns nothing, and keeps as many arenas as there are parameters, each of one's rows.
+class RowCounter final : public Optimizer {
+ public:
+  RowCounter(Device& device, const nn::Parameters& parameters)
+      : Optimizer(device, parameters, arenas_of(parameters)) {}
+  void step(ConstView) override {
+    for (std::size_t i = 0; i < state().size(); ++i) {
+      fill(stream(), static_cast<float>(++count_), arena(i));
+    }
+  }
+
+ private:
+  static std::vector<ArenaSpec> arenas_of(const nn::Parameters& parameters) {
+    std::vector<ArenaSpec> arenas;
+    for (const nn::Parameter* parameter : parameters.registry().parameters) {
+      arenas.emplace_back("rows of " + parameter->name, parameter->id);
+    }
+    return arenas;
+  }
+  int count_ = 0;
+};
+
 struct Way {
   std::string stages = "1";
   int replicas = 1;
@@ -52,6 +75,7 @@ struct Way {
   bool recompute = false;
   int micro_batches = 4;
   MakeModel make_model = make_encoder_and_decoder;
+  MakeOptimizer make_optimizer{};
 };
 
 struct Learnt {
@@ -78,6 +102,7 @@ Learnt learn(const Way& way, std::int64_t first, std::int64_t end,
                     {.input = input,
                      .max_batch = kBatchOfAll,
                      .recipe = {OptimizerSpec{.optimizer = "adamw"}},
+                     .make_optimizer = way.make_optimizer,
                      .micro_batches = way.micro_batches,
                      .stages = way.stages,
                      .pipeline = way.pipeline,
@@ -156,6 +181,25 @@ TEST(LearnerStages, GoOnFromEachOthersStates) {
     EXPECT_EQ(rest.losses, std::vector<double>(whole.losses.begin() + 3, whole.losses.end()));
     EXPECT_EQ(rest.right, whole.right);
   }
+}
+
+TEST(LearnerStages, HandOnWhatEachStageAloneKeeps) {
+  const testing::TemporaryDirectory folder;
+  Way alone;
+  alone.make_optimizer = [](Device& device, const nn::Parameters& parameters, const Recipe&) {
+    return std::make_unique<RowCounter>(device, parameters);
+  };
+  Way cut = alone;
+  cut.stages = "encoder,decoder,head";
+  for (const char* out : {"alone", "cut", "again"}) std::filesystem::create_directory(folder / out);
+  (void)learn(alone, 0, 2, {}, folder / "alone");
+  (void)learn(cut, 2, 2, folder / "alone", folder / "cut");
+  (void)learn(alone, 2, 2, folder / "cut", folder / "again");
+  const auto kept = [&](const char* out) {
+    return testing::read_file(std::filesystem::path(folder / out) / "state/optimizer.safetensors");
+  };
+  EXPECT_EQ(kept("cut"), kept("alone"));
+  EXPECT_EQ(kept("again"), kept("alone"));
 }
 
 namespace {
