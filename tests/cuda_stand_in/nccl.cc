@@ -229,6 +229,7 @@ struct Operation {
   ncclRedOp_t op = ncclSum;
   bool is_done = false;
   std::uint64_t number = 0;   // of its message or collective
+  std::uint64_t call = 0;     // of those outside of graphs
   bool loses_a_rank = false;  // by a fault (faults.h)
 
   std::size_t bytes() const { return count * size_of(type); }
@@ -316,17 +317,15 @@ struct Group {
   bool has_begun = false;
 
   /// Notes what has been called for on this communicator.
-  void note_calls() const {
+  void note_calls() {
     const std::lock_guard lock(progress_mutex);
-    for (const Operation& operation : operations) {
+    for (Operation& operation : operations) {
       Called& called = comm->called;
-      if (operation.kind == Operation::send) {
-        ++called.sends[operation.peer];
-      } else if (operation.kind == Operation::receive) {
-        ++called.receives[operation.peer];
-      } else {
-        ++called.collectives;
-      }
+      std::uint64_t& count = operation.kind == Operation::send ? called.sends[operation.peer]
+                             : operation.kind == Operation::receive
+                                 ? called.receives[operation.peer]
+                                 : called.collectives;
+      operation.call = count++;
     }
   }
 
@@ -359,7 +358,7 @@ struct Group {
       const auto what = operation.kind == Operation::send      ? Awaited::receive
                         : operation.kind == Operation::receive ? Awaited::send
                                                                : Awaited::collective;
-      awaited.push_back({what, operation.peer, operation.number});
+      awaited.push_back({what, operation.peer, operation.call});
     }
     const std::lock_guard lock(progress_mutex);
     comm->awaited = std::move(awaited);
