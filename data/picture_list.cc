@@ -1,5 +1,7 @@
 #include "data/picture_list.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <set>
 
@@ -18,7 +20,7 @@ constexpr std::size_t kNamedForeign = 100;
 
 bool is_hidden(const std::string& name) { return name.starts_with('.'); }
 
-/// The names in a folder, by code point: the order of UTF-8's bytes.
+/// The names in a folder, by code point: the order of UTF-8's bytes. Throws DataError.
 std::vector<std::string> names_in(const fs::path& folder) {
   std::vector<std::string> names;
   try {
@@ -36,8 +38,8 @@ std::vector<std::string> names_in(const fs::path& folder) {
 /// Goes through the folders of one class; of all, where it begins at "".
 class ClassWalk {
  public:
-  ClassWalk(const fs::path& root, std::int32_t label, PictureList& list)
-      : root_(root), label_(label), list_(list) {}
+  ClassWalk(const fs::path& root, std::int32_t label, PictureList& list, bool passes_closed = false)
+      : root_(root), label_(label), list_(list), passes_closed_(passes_closed) {}
 
   void visit(const std::string& below) {
     std::error_code no_path;
@@ -55,7 +57,7 @@ class ClassWalk {
         take(path);
       }
     }
-    for (const std::string& folder : folders) visit(folder);
+    for (const std::string& folder : folders) go_into(folder);
   }
 
   void pass(const std::string& path) {
@@ -69,6 +71,12 @@ class ClassWalk {
   }
 
  private:
+  /// Where pictures are looked for all over, some folders are nobody's business: lost+found.
+  void go_into(const std::string& folder) {
+    if (passes_closed_ && ::access((root_ / folder).c_str(), R_OK | X_OK) != 0) return pass(folder);
+    visit(folder);
+  }
+
   void take(const std::string& path) {
     const fs::path file = root_ / path;
     if (const auto ending = foreign_ending(file)) {
@@ -85,6 +93,7 @@ class ClassWalk {
   const fs::path& root_;
   std::int32_t label_;
   PictureList& list_;
+  bool passes_closed_;          // folders that cannot be listed
   std::set<std::string> seen_;  // folders, without links
 };
 
@@ -112,7 +121,8 @@ PictureList list_pictures(const fs::path& folder) {
 
 PictureList list_pictures_below(const fs::path& folder) {
   PictureList list;
-  ClassWalk(folder, 0, list).visit("");
+  constexpr bool kPassesClosed = true;
+  ClassWalk(folder, 0, list, kPassesClosed).visit("");
   return list;
 }
 

@@ -38,7 +38,7 @@ std::string comparable(const std::string& name) {
 
 namespace {
 
-/// By `key` of each name; of two that are alike in it none is known.
+/// By `key` of each name. Nothing where two are alike in it; of two in `known` none is known.
 template <class Key>
 std::optional<std::vector<std::int32_t>> indices_by(const std::vector<std::string>& names,
                                                     const std::vector<std::string>& known,
@@ -54,7 +54,7 @@ std::optional<std::vector<std::int32_t>> indices_by(const std::vector<std::strin
   for (const std::string& name : names) {
     const auto found = by_key.find(key(name));
     if (found == by_key.end() || found->second == kTwice) return {};
-    indices.push_back(found->second);
+    indices.push_back(std::exchange(found->second, kTwice));
   }
   return indices;
 }

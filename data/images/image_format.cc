@@ -145,11 +145,11 @@ const char* png_defect(Bytes file) {
     if (length > file.size() - at - kAround) break;
     const Bytes chunk = file.subspan(at + kAround - kType - kSum, kType + length);
     at += kAround + length;
+    if (starts_with(chunk, kEnd)) return nullptr;
     const bool matters = (chunk[0] & kSmall) == 0;
     if (matters && crc32_z(0, chunk.data(), chunk.size()) != png_number_at(file, at - kSum)) {
       return "the sum of one of its chunks is wrong";
     }
-    if (starts_with(chunk, kEnd)) return nullptr;
   }
   return kBreaksOff;
 }

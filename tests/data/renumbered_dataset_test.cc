@@ -41,6 +41,7 @@ TEST(RenumberedDataset, NeedsAllNamesToBeKnown) {
   EXPECT_EQ(indices_of({"1", "01"}, {"01", "1"}), (Indices{1, 0})) << "as they are written";
   EXPECT_FALSE(indices_of({"1"}, {"01", "001"})) << "either";
   EXPECT_FALSE(indices_of({"a0"}, {"a00"}));
+  EXPECT_FALSE(indices_of({"1", "01"}, {"1", "2"})) << "two classes do not become one";
 }
 
 TEST(RenumberedDataset, ListsNamesAsFarAsThereIsRoom) {
