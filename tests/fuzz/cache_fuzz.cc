@@ -49,7 +49,7 @@ std::string bytes_of(const T& value) {
 
 std::string cache(std::uint64_t hash, std::uint64_t samples) {
   const std::uint64_t content = hash_bytes(pixels(), 0);
-  return "ringlet pixels 1" + bytes_of(hash) + bytes_of(samples) + bytes_of(set().pixels()) +
+  return "ringlet pixels 2" + bytes_of(hash) + bytes_of(samples) + bytes_of(set().pixels()) +
          bytes_of(content) + std::string(pixels().begin(), pixels().end());
 }
 
@@ -58,7 +58,7 @@ std::string cache_of_larger() {
   const std::vector<std::uint8_t> first{1, 2}, second{3};
   const std::uint64_t content =
       hash_bytes(std::span<const std::uint8_t>(), hash_bytes(second, hash_bytes(first, 0)));
-  return "ringlet pixels 1" + bytes_of(larger().hash()) + bytes_of(samples) + bytes_of(none) +
+  return "ringlet pixels 2" + bytes_of(larger().hash()) + bytes_of(samples) + bytes_of(none) +
          bytes_of(content) + bytes_of(sizes) + "\1\2\3";
 }
 
@@ -70,7 +70,7 @@ std::vector<std::string> seeds() {
           cache(7, 3),
           cache(set().hash(), 3).substr(0, 60),
           cache_of_larger(),
-          "ringlet pixels 1",
+          "ringlet pixels 2",
           "something else"};
 }
 

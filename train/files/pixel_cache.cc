@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 using data::KeptSamples;
 
-constexpr std::string_view kMagic = "ringlet pixels 1";
+constexpr std::string_view kMagic = "ringlet pixels 2", kFormerMagic = "ringlet pixels 1";
 
 struct CacheHeader {
   std::uint64_t data_hash = 0;
@@ -65,7 +65,7 @@ void require_readable_or_new(const fs::path& file) {
 
 /// Throws FileError for a file that is no cache.
 void require_cache(const fs::path& file, std::string_view beginning) {
-  if (kMagic.starts_with(beginning)) return;
+  if (kMagic.starts_with(beginning) || beginning == kFormerMagic) return;
   throw FileError(file.string() + " is no cache of pixels; name another file with --cache");
 }
 
@@ -139,10 +139,10 @@ std::shared_ptr<const KeptSamples> read_pixel_cache(const fs::path& file, const 
   const std::vector<std::uint64_t> sizes = !stream || length < head
                                                ? std::vector<std::uint64_t>()
                                                : read_sizes(stream, wanted, length - head);
-  if (sizes.empty()) {
+  if (std::string_view(magic.data(), magic.size()) == kFormerMagic) {
+    defect = "is an earlier version's, which decoded some pictures otherwise";
+  } else if (sizes.empty()) {
     defect = "is cut short, or of other data";
-  } else if (header.data_hash != wanted.data_hash && header.data_hash == set.former_hash()) {
-    defect = "is an earlier version's, which knew the data by names and sizes alone";
   } else if (header.data_hash != wanted.data_hash || header.samples != wanted.samples ||
              header.sample_bytes != wanted.sample_bytes) {
     defect = "is of other data or another image size";

@@ -1,7 +1,7 @@
 // --cache: the samples of both halves of a data set, read once (data/cached_dataset.h), in memory,
 // or also in files, which the next run reads instead.
 //
-//   FILE.train, FILE.test:   "ringlet pixels 1"                 16 bytes
+//   FILE.train, FILE.test:   "ringlet pixels 2"                 16 bytes
 //                            hash of the data, samples,         64 bits each
 //                            bytes of a sample, hash of all
 //                            samples' bytes
