@@ -23,7 +23,11 @@ packages_for_arm() {
 # Files that git does not know, but for those that it ignores, make it dirty too: whole folders are installed.
 find_version() {
   local version stamp commit dirty=''
-  SOURCE_DATE_EPOCH=$(git -C "$ROOT" log -1 --format=%ct 2>&1) || fail "packages are named after the commit, and git says: ${SOURCE_DATE_EPOCH%%$'\n'*}"
+  if ! SOURCE_DATE_EPOCH=$(git -C "$ROOT" log -1 --format=%ct 2>/dev/null); then
+    local why
+    why=$(git -C "$ROOT" log -1 --format=%ct 2>&1)
+    fail "packages are named after the commit, and git says: ${why%%$'\n'*}"
+  fi
   export SOURCE_DATE_EPOCH
   version=$(sed -n 's/^project(ringlet VERSION \([0-9.]*\).*/\1/p' "$ROOT/CMakeLists.txt")
   [[ -z $(git -C "$ROOT" status --porcelain --untracked-files=normal) ]] || dirty=.dirty
