@@ -237,11 +237,15 @@ RawFlags with_data_flags_of(const RawFlags& flags, const Checkpoint& checkpoint)
 
 namespace {
 
-/// Whether these are what the run had. Its test says so, where that is known; else the sizes do.
+/// Whether these are what the run had, by its test and its sizes, as far as they are known.
 bool are_of_run(const Checkpoint& checkpoint, const data::Splits& data) {
-  if (!checkpoint.test_contents.empty()) return checkpoint.test_contents == data.test->contents();
-  return checkpoint.info->train_samples == data.train->size() &&
-         checkpoint.info->test_samples == data.test->size();
+  const train::ModelInfo& info = *checkpoint.info;
+  const std::string& test = checkpoint.test_contents;
+  const bool knows_sizes = info.train_samples > 0;
+  if (test.empty() && !knows_sizes) return false;
+  const bool has_sizes =
+      info.train_samples == data.train->size() && info.test_samples == data.test->size();
+  return (test.empty() || test == data.test->contents()) && (!knows_sizes || has_sizes);
 }
 
 }  // namespace
@@ -267,18 +271,26 @@ data::Splits open_data_of(const Checkpoint& checkpoint, const RawFlags& flags,
   return open_data(flags, options);
 }
 
+namespace {
+
+/// Whether a run calls a state so. The last is the state while it is being replaced
+/// (base/files/aside.h).
+bool is_name_of_state(const fs::path& path) {
+  const std::string name = path.filename().string();
+  return name == "state" || name == train::kStateBefore || name.starts_with("state.old.");
+}
+
+}  // namespace
+
 fs::path run_of(const fs::path& folder) {
   const fs::path named = folder.has_filename() ? folder : folder.parent_path();
   std::error_code error;
   if (!fs::exists(named / "state.json", error)) return named;
-  const fs::path real = fs::canonical(named, error);  // also of a link to a state
-  const std::string name = real.filename().string();
-  // The last is the state while it is being replaced (base/files/aside.h).
-  if (name != "state" && name != train::kStateBefore && !name.starts_with("state.old.")) {
-    return named;
+  if (is_name_of_state(named)) {
+    return named.has_parent_path() ? named.parent_path() : fs::path(".");
   }
-  if (real.filename() != named.filename()) return real.parent_path();
-  return named.has_parent_path() ? named.parent_path() : fs::path(".");
+  const fs::path real = fs::canonical(named, error);  // also of a link to a state
+  return is_name_of_state(real) ? real.parent_path() : named;
 }
 
 train::ModelInfo assume_info(const Checkpoint& checkpoint, const train::Recipe& recipe,

@@ -35,17 +35,6 @@ void require_whole(const FormerRun& former) {
   }
 }
 
-/// A run writes its model, and its next state, into its folder.
-void require_other_folder(const FormerRun& former, const std::filesystem::path& out) {
-  const std::filesystem::path& state = former.state.folder;
-  std::error_code error;
-  if (!std::filesystem::equivalent(state, out, error)) return;
-  throw UsageError(fmt::format(
-      "{} is a state alone, over which a run that goes on in it would write; name the folder in "
-      "which it shall go on with --out",
-      state.string()));
-}
-
 }  // namespace
 
 bool resumes_by_itself(const train::Files& files) { return files.resume == kAuto; }
@@ -69,7 +58,6 @@ std::optional<FormerRun> read_former_run(const train::Files& files,
     former.state = train::read_state(files.resume);
     former.folder = run_of(former.state.folder);
     require_whole(former);
-    require_other_folder(former, files.out.empty() ? former.folder : files.out);
   }
   former.weights = read_checkpoint(former.state.folder / "model.safetensors");
   return former;

@@ -327,6 +327,19 @@ TEST(RunFolder, KeepsTheStateThatItGoesOnFrom) {
   }
 }
 
+/// On a disk with more room, say.
+TEST(RunFolder, MayHaveALinkToItsState) {
+  const TemporaryDirectory folder;
+  const std::string out = folder / "run";
+  ASSERT_TRUE(succeeds(ringlet(quick_train({"--epochs", "2", "--max-steps", "2", "--out", out}))));
+  fs::rename(out + "/state", folder / "disk");
+  fs::create_directory_symlink(folder / "disk", out + "/state");
+  const std::string before = read_file(out + "/metrics.jsonl");
+  ASSERT_TRUE(succeeds(ringlet(resume(out))));
+  const std::string first = before.substr(0, before.find('\n'));
+  EXPECT_TRUE(read_file(out + "/metrics.jsonl").starts_with(first));
+}
+
 /// Nor does its own history begin with another run's.
 TEST(RunFolder, HoldsNothingOfTheRunBeforeWhereAnotherGoesOnThere) {
   const TemporaryDirectory folder;

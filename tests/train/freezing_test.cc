@@ -234,7 +234,10 @@ TEST(FreezingSetup, RefusesWhatIsNoLayerAndWhatLeavesNothing) {
   const auto error_of_head = [&] {
     return message_of<ContractError>([&] { make_run_setup(head, data_of(), 1); });
   };
-  EXPECT_TRUE(says(error_of_head(), {"--freeze fc has the last layer", "--head-lr 0"}));
+  EXPECT_TRUE(says(error_of_head(), {"--freeze fc has the last layer", "leave one of them out"}));
+  head.files.fine_tune = true;  // which has given the rate
+  EXPECT_NO_THROW(make_run_setup(head, data_of(), 1));
+  head.files.fine_tune = false;
   head.recipe.freeze = "fc.bias";
   EXPECT_NO_THROW(make_run_setup(head, data_of(), 1));
   head.recipe.lr = 0;

@@ -223,7 +223,7 @@ void check(const TrainOptions& options, bool begins) {
     require(!is_given || stages_in(options.execution.stages) == 1, flag,
             "is for a model in one stage so far; leave --stages out");
   }
-  require(recipe.head_lr == 0 || recipe.lr > 0, "--head-lr",
+  require(!begins || recipe.head_lr == 0 || recipe.lr > 0, "--head-lr",
           "goes with --lr, which is 0; to learn the last layer alone, add --freeze all-but-head, "
           "and give --lr instead");
   const char* by_pairs =
@@ -349,6 +349,16 @@ void for_each_sample(const RunSetup& setup, std::int64_t step, F f) {
   for (std::int64_t at = range.begin; at < range.end; ++at) f(sampler.index(epoch, at));
 }
 
+/// A run writes its model, and its next state, into its folder.
+void require_other_folder(const std::filesystem::path& state, const std::filesystem::path& out) {
+  std::error_code error;
+  if (!std::filesystem::equivalent(state, out, error)) return;
+  throw ContractError(fmt::format(
+      "{} is a state alone, over which a run that goes on in it would write; name the folder in "
+      "which it shall go on with --out",
+      state.string()));
+}
+
 }  // namespace
 
 RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, int world,
@@ -360,6 +370,7 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
   require(world >= 1 && !options.execution.devices.empty(), "make_run_setup",
           "a run has at least one rank, and a device for each of this process");
   check(options, !resumed);
+  if (resumed) require_other_folder(resumed->folder, options.files.out);
   require_same_fields(*data.train, *data.test);
   require_samples_for(recipe, data.train->size());
   if (!options.make_optimizer) check_optimizer(recipe);
@@ -434,7 +445,9 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
             : choose_layout(options.execution.layout, kind, unit, setup.replica.recipe.precision);
   if (!recipe.freeze.empty()) {
     const auto model = make_model(setup.replica);
-    mark_parameters(nn::register_model(*model), recipe);  // throws what each rank would
+    const nn::Registry registry = nn::register_model(*model);
+    mark_parameters(registry, recipe);  // throws what each rank would
+    if (!resumed && !options.files.fine_tune) require_head_learns(registry, recipe);
   }
   require_precision(setup.replica, kind, options.execution.emulate_precision);
   setup.replica.max_train_batch = unit;
@@ -542,8 +555,10 @@ void require_room(const TrainOptions& options, int ranks, std::int64_t classes,
 bool goes_on_in_out(const RunSetup& setup) {
   if (!setup.resumed) return false;
   const std::filesystem::path state = std::filesystem::weakly_canonical(setup.resumed->folder);
+  const std::filesystem::path& out = setup.options.files.out;
   std::error_code error;
-  return std::filesystem::equivalent(state.parent_path(), setup.options.files.out, error);
+  return std::filesystem::equivalent(state.parent_path(), out, error) ||
+         std::filesystem::equivalent(state, out / "state", error);  // which may be a link
 }
 
 }  // namespace ringlet::train

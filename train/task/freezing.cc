@@ -80,11 +80,10 @@ void mark_parameters(const nn::Registry& registry, const Recipe& recipe) {
     if (all_but_head) return !name.starts_with(head);
     return std::ranges::any_of(names, [&](const auto& layer) { return is_in(name, layer); });
   };
-  bool learns = false, head_learns = false;
+  bool learns = false;
   for (nn::Parameter* parameter : registry.parameters) {
     parameter->is_frozen = may_be_frozen(*parameter) && is_named(parameter->name);
     learns = learns || (!parameter->is_frozen && !parameter->of_loss);
-    head_learns = head_learns || (parameter->is_head && !parameter->is_frozen);
   }
   for (nn::RunningStatistics* running : registry.running) {
     running->is_frozen = is_named(running->mean.name);
@@ -94,11 +93,16 @@ void mark_parameters(const nn::Registry& registry, const Recipe& recipe) {
         fmt::format("--freeze {}: nothing would be left to learn; leave out one of {}",
                     on_one_line(recipe.freeze), layers_of(registry)));
   }
-  if (recipe.head_lr == 0 || head_learns) return;
-  throw ContractError(
-      fmt::format("--freeze {} has the last layer, to which --head-lr gives a rate; leave that out "
-                  "of it, or take --head-lr 0",
-                  on_one_line(recipe.freeze)));
+}
+
+void require_head_learns(const nn::Registry& registry, const Recipe& recipe) {
+  const bool learns = std::ranges::any_of(registry.parameters, [](const nn::Parameter* parameter) {
+    return parameter->is_head && !parameter->is_frozen;
+  });
+  if (recipe.head_lr == 0 || learns) return;
+  throw ContractError(fmt::format(
+      "--freeze {} has the last layer, to which --head-lr gives a rate; leave one of them out",
+      on_one_line(recipe.freeze)));
 }
 
 }  // namespace ringlet::train

@@ -22,5 +22,7 @@ std::string head_of(const nn::Registry& registry);
 /// Marks the parameters as `recipe` says. Before plan and memory. Throws ContractError naming what
 /// there is, for a name that no parameter has, and where nothing would be left to learn.
 void mark_parameters(const nn::Registry& registry, const Recipe& recipe);
+/// Throws ContractError where --head-lr is for a last layer that mark_parameters() has frozen.
+void require_head_learns(const nn::Registry& registry, const Recipe& recipe);
 
 }  // namespace ringlet::train
