@@ -221,8 +221,15 @@ void Communicator::barrier(Stream& stream, std::string_view name) {
                   [this](Stream& host) { comm::barrier(transport_, host); });
 }
 
-void Communicator::meet_before_kernels(Stream& stream, std::string_view name) {
-  if (size() > 1 && transport_.waits_in_kernels()) barrier(stream, name);
+void Communicator::make_room(Stream& stream, std::int64_t bytes) {
+  constexpr std::int64_t kBeside = 4096;  // what a transport keeps beside the data
+  stream.run([&stream, bytes] { stream.workspace(bytes + kBeside); });
+}
+
+void Communicator::meet_before_kernels(Stream& stream, std::int64_t bytes, std::string_view name) {
+  if (size() == 1 || !transport_.waits_in_kernels()) return;
+  make_room(stream, bytes);
+  barrier(stream, name);
 }
 
 void Communicator::await_all(Stream& stream, std::string_view name) {

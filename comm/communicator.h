@@ -105,10 +105,12 @@ class Communicator {
 
   /// Returns when every rank has come here and the stream is idle.
   void barrier(Stream& stream, std::string_view name);
-  /// Before a collective whose ranks have allocated, or launched something for the first time since
-  /// they last met: a barrier where a kernel would wait for them (Transport::waits_in_kernels(),
-  /// docs/scaling.md), else nothing.
-  void meet_before_kernels(Stream& stream, std::string_view name);
+  /// Reserves the memory of `stream` in which a transport works on data of so many bytes.
+  void make_room(Stream& stream, std::int64_t bytes);
+  /// Before a sum of so many bytes whose ranks have allocated, or launched something for the first
+  /// time, since they last met: make_room() and a barrier where a kernel would wait for them
+  /// (Transport::waits_in_kernels(), docs/scaling.md), else nothing.
+  void meet_before_kernels(Stream& stream, std::int64_t bytes, std::string_view name);
   /// A barrier without a time-out: for the end of work that one rank does while the others wait,
   /// such as a save on a slow disk. It still ends, with Aborted, where a rank fails or dies, and
   /// where its process is stopped for as long as the time-out (report/answer_watch.h).

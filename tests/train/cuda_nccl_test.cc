@@ -12,9 +12,11 @@
 #include "kernels/cuda_devices.h"
 #include "nn/models/lenet.h"
 #include "tests/comm/processes.h"
+#include "tests/support/files.h"
 #include "tests/train/runs.h"
 #include "tests/train/stand_in_nodes.h"
 #include "train/learner.h"
+#include "train/trainer.h"
 
 namespace ringlet::train {
 namespace {
@@ -137,6 +139,24 @@ TEST_F(CudaNcclTraining, GoesOnWithoutGraphsWhereNcclRefusesThem) {
   EXPECT_EQ(refused.why_no_captures.rfind("rank 0: ncclAllReduce failed", 0), 0U)
       << refused.why_no_captures;
   EXPECT_EQ(refused.bytes, learn_in_processes(true, data).bytes);
+}
+
+// The test data are one pass, which one rank makes: the other is at the sum at once, and its GPU
+// waits there while the first one still allocates.
+TEST_F(CudaNcclTraining, EvaluatesWhereOneRankHasNothingToTest) {
+  const data::Splits data = formula_splits(150);
+  const testing::TemporaryDirectory folder;
+  const std::filesystem::path model = folder / "model.safetensors";
+  TrainOptions options = between_gpus(plain_options(2), TransportChoice::nccl);
+  options.files.out = folder.path();
+  run(options, data);
+  const auto tested = [&](TransportChoice transport) {
+    options.execution.transport = transport;
+    const Evaluation evaluation = evaluate(make_run_setup(options, data, 2), model);
+    return std::pair(evaluation.samples, evaluation.loss);
+  };
+  const auto expected = tested(TransportChoice::local);
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(tested(TransportChoice::nccl), expected);
 }
 
 // What is allocated later could wait for a collective on another GPU, for ever.

@@ -208,7 +208,8 @@ Tested Evaluator::run(const StopRequest& stop) {
   flags[kWishes] = !whole || (stop && stop()) ? 1.0F : 0.0F;
   flags[kFailures] = mine.failure ? 1.0F : 0.0F;
   copy_from_host(compute, sums.data(), sums_);
-  ranks_.world.meet_before_kernels(device.communication(), "evaluation's passes");
+  ranks_.world.meet_before_kernels(device.communication(), sums_.view().bytes(),
+                                   "evaluation's passes");
   compute.record(*ready_);
   device.communication().wait(*ready_);
   ranks_.world.all_reduce(device.communication(), sums_, "evaluation");

@@ -60,7 +60,8 @@ void DataAxis::exchange(Stream& compute, ConstView out, View in, const char* nam
 }
 
 void DataAxis::sum(Stream& compute, View numbers, const char* name) {
-  if (position_.ranks == 1 || rehearses_) return;
+  if (position_.ranks == 1) return;
+  if (rehearses_) return meeting_.rehearse(numbers);
   meeting_.hold(compute, [&](Stream& stream) { communicator_.all_reduce(stream, numbers, name); });
 }
 
@@ -68,7 +69,8 @@ void DataAxis::sum_own(Stream& compute, View numbers, const char* name) {
   require(numbers.count() % (position_.ranks * kGrain) == 0, "DataAxis::sum_own",
           "the parts are equal, and multiples of 32 numbers");
   if (position_.shards > 0) return sum(compute, numbers, name);
-  if (position_.ranks == 1 || rehearses_) return;
+  if (position_.ranks == 1) return;
+  if (rehearses_) return meeting_.rehearse(numbers);
   meeting_.hold(compute,
                 [&](Stream& stream) { communicator_.reduce_scatter(stream, numbers, name); });
 }

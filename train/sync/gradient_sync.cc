@@ -150,11 +150,10 @@ GradientSync::GradientSync(Device& device, comm::Communicator& communicator,
 
 void GradientSync::rehearse() {
   if (communicator_.size() == 1) return;
-  constexpr std::int64_t kRoom = 4096;  // for what a transport keeps beside the data
   Stream& stream = device_.communication();
   std::int64_t largest = 0;
   for (const Bucket& bucket : buckets_) largest = std::max(largest, bucket.wire_bytes());
-  stream.run([&stream, bytes = largest + kRoom] { stream.workspace(bytes); });
+  communicator_.make_room(stream, largest);
   for (const Bucket& bucket : buckets_) {
     if (bucket.dtype == DType::f32 && bucket.between == DType::f32) continue;
     stream.run([this, &stream, count = bucket.end - bucket.begin] {

@@ -29,6 +29,7 @@ WorldStatistics::WorldStatistics(Device& device, comm::Communicator& communicato
 }
 
 void WorldStatistics::rehearse() {
+  meeting_.rehearse(parts_.view());
   const Tensor moments(device_, {2, 1});
   const std::int64_t ranks = communicator_.size();
   batch_norm_merge(device_.compute(), parts_.view().slice(0, 3 * ranks).reshaped({ranks, 3}), 1,

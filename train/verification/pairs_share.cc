@@ -103,7 +103,8 @@ void sum_over_ranks(Device& device, comm::Communicator& communicator, std::vecto
   const Tensor sums(device, {std::ssize(numbers)});
   const std::unique_ptr<Event> ready = device.make_event();
   copy_from_host(device.compute(), numbers.data(), sums);
-  communicator.meet_before_kernels(device.communication(), "verification's passes");
+  communicator.meet_before_kernels(device.communication(), sums.view().bytes(),
+                                   "verification's passes");
   device.compute().record(*ready);
   device.communication().wait(*ready);
   communicator.all_reduce(device.communication(), sums, "verification");
