@@ -283,7 +283,7 @@ bool is_name_of_state(const fs::path& path) {
 }  // namespace
 
 fs::path run_of(const fs::path& folder) {
-  const fs::path named = folder.has_filename() ? folder : folder.parent_path();
+  fs::path named = folder.has_filename() ? folder : folder.parent_path();
   std::error_code error;
   if (!fs::exists(named / "state.json", error)) return named;
   if (is_name_of_state(named)) {
