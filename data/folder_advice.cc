@@ -77,7 +77,7 @@ std::string folder_advice(const fs::path& directory) {
     for (const std::string& below : some_names(directory / name)) {
       const fs::path folder = directory / name / below;
       if (fs::is_directory(folder, error) && has_image_folders(folder)) {
-        deeper.push_back(name + "/" + below);
+        deeper.push_back(std::string(name).append("/").append(below));
       }
     }
   }

@@ -104,7 +104,7 @@ RecordSource some_of(const RecordSource& source) {
 fs::path test_file(const fs::path& file) {
   std::error_code error;
   for (const char* name : {"val.rec", "test.rec"}) {
-    const fs::path test = file.parent_path() / name;
+    fs::path test = file.parent_path() / name;
     if (test != file && fs::is_regular_file(test, error)) return test;
   }
   return {};

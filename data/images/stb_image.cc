@@ -57,11 +57,13 @@ void* reallocate(void* memory, std::size_t old_bytes, std::size_t bytes) {
 // Makes a row of a JPEG's colours twice as wide (4:2:2). stb's own takes the last sample but one
 // for nearer to the wrong neighbour. The macro has a new name for stb's where it is defined; where
 // its address is taken, no bracket follows, and ours below is meant.
+// NOLINTBEGIN(bugprone-reserved-identifier): stb's name
 static unsigned char* stbi__resample_row_h_2(unsigned char* out, unsigned char* near,
                                              unsigned char* far, int samples, int times);
 #define stbi__resample_row_h_2(...) resample_row_h_2_of_stb(__VA_ARGS__)
 #include <stb_image.h>
 #undef stbi__resample_row_h_2
+// NOLINTEND(bugprone-reserved-identifier)
 
 static stbi_uc* stbi__resample_row_h_2(stbi_uc* out, stbi_uc* near, stbi_uc* far, int samples,
                                        int times) {

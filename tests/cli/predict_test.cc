@@ -197,7 +197,7 @@ TEST_F(Predict, PrintsOneJsonDocumentHoweverManyPassesThereAre) {
   const std::string good = write("json.pgm", as_pnm(garment(2))), none = path("none.png");
   const auto is_one_document = [&](const Arguments& images) {
     const std::string out = predict(images + Arguments{"--json", "--top", "1"}).out;
-    const auto document = nlohmann::ordered_json::parse(out);
+    auto document = nlohmann::ordered_json::parse(out);
     EXPECT_EQ(out, document.dump(2) + "\n");
     return document;
   };

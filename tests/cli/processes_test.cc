@@ -453,7 +453,7 @@ TEST(ProcessesRun, OneThatFailsBeforeItHasMetTheOthersTellsThem) {
     for (const int failing : {0, 1}) {
       if (failing == 1 && line == bench) continue;  // process 0 alone reads that file
       const Failure failure = fail_before_meeting(failing, line, wrong);
-      EXPECT_TRUE(fails_with(code, failure.failed, {text.c_str()})) << failing;
+      EXPECT_TRUE(fails_with(code, failure.failed, {text})) << failing;
       EXPECT_FALSE(failure.waiting.timed_out) << failing << " " << text;
       EXPECT_EQ(failure.waiting.code, 1);
       if (failing == 0) {
@@ -588,7 +588,7 @@ TEST_F(Launchers, SrunsVariablesDealOutStages) {
   };
   expect_bytes_of_threads([&](const Arguments& line) {
     Program second(line, {.environment = variables_of(1)});
-    const Outcome first = ringlet(line, {.environment = variables_of(0)});
+    Outcome first = ringlet(line, {.environment = variables_of(0)});
     EXPECT_TRUE(succeeds(second.wait()));
     return first;
   });

@@ -26,7 +26,7 @@ constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 
 std::string message_of(const std::string& file, const ImageLimits& limits = {}) {
   PictureReader reader;
-  const std::string message =
+  std::string message =
       testing::message_of<DataError>([&] { reader.decode(bytes_of(file), "it", true, limits); });
   EXPECT_TRUE(
       says(testing::message_of<DataError>([&] { decode_image(bytes_of(file), "it", limits); }),

@@ -19,7 +19,6 @@ namespace ringlet::data {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::as_jpeg;
 using testing::as_png;
 using testing::gradient_image;
 using testing::kMagicWord;
@@ -115,7 +114,7 @@ TEST_F(Record, IsWrittenAsItIsRead) {
     std::string picture;
     for (int i = 0; i < length; ++i) picture += kMagicWord[static_cast<std::size_t>(i * i) % 4];
     for (const std::string& middle : {std::string(), kMagicWord, kMagicWord + kMagicWord}) {
-      const std::string whole = picture + middle + picture;
+      const std::string whole = std::string(picture).append(middle).append(picture);
       const float label[] = {3};
       const std::string payload = record_payload(label, 9, testing::bytes_of(whole));
       EXPECT_EQ(payload, record_head(3, 9) + whole);
