@@ -245,9 +245,9 @@ Told resumed(Trial first, Trial rest, std::int64_t most_centres_sent) {
 
 TEST_P(StagesMargin, GoesOnFromTheStatesOfOneStageAndItFromTheirs) {
   struct Case {
-    const char* optimizer;
-    double rate;
-    std::int64_t most_sent;  // beyond it each rank writes its own rows
+    const char* optimizer = "";
+    double rate = 1;
+    std::int64_t most_sent = 0;  // beyond it each rank writes its own rows
     double ema = 0;
     bool has_buffers = false;
   };

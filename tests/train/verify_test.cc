@@ -191,7 +191,8 @@ TEST_F(Verify, EndsWhereItIsStoppedAndNamesWhatCannotBeRead) {
   const std::filesystem::path file = model();
   const std::optional<ModelInfo> info = read_model_info(file);
   const Execution execution = on(2);
-  const auto verify_on = [&](const std::shared_ptr<const data::Pairs>& set, VerifyOptions options) {
+  const auto verify_on = [&](const std::shared_ptr<const data::Pairs>& set,
+                             const VerifyOptions& options) {
     comm::LocalGroup group = threads_of(execution);
     verify(group, decided(execution), file, *info, {set}, options);
   };

@@ -157,7 +157,7 @@ std::vector<std::string> as_stored(const std::vector<std::string>& names) {
 fs::path centres_file_of(const fs::path& named) {
   if (!is_folder(named) || is_found(named / kIndexFile)) return named;
   const fs::path unfinished = named / "state" / kCentresFile;
-  const fs::path found = centres_beside(named / kModelFile);
+  fs::path found = centres_beside(named / kModelFile);
   if (!found.empty()) return found;
   return is_found(unfinished) ? unfinished : named / kCentresFile;
 }

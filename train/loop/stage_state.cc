@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
-#include <ranges>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -224,11 +223,11 @@ std::vector<ArenaSpec> StageState::arenas(const Optimizer& optimizer) const {
       of_rank.emplace_back(name, rows_of);
     }
     auto next = all.end();
-    for (const ArenaSpec& spec : std::views::reverse(of_rank)) {
-      const auto found = std::ranges::find(all, spec);
+    for (auto spec = of_rank.rbegin(); spec != of_rank.rend(); ++spec) {
+      const auto found = std::ranges::find(all, *spec);
       require(found == all.end() || found < next, "StageState",
               "the optimisers of the stages keep the same in different orders");
-      next = found != all.end() ? found : all.insert(next, spec);
+      next = found != all.end() ? found : all.insert(next, *spec);
     }
   }
   return all;

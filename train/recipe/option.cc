@@ -43,8 +43,7 @@ std::string bounds(const NumberRange& range) {
   constexpr NumberRange kAny;
   const bool bounded = range.max < kAny.max;
   if (range.min == kAny.min && !bounded) return "that is finite";
-  const std::string least =
-      fmt::format("{} {}", range.above_min ? "above" : "of at least", range.min);
+  std::string least = fmt::format("{} {}", range.above_min ? "above" : "of at least", range.min);
   if (range.below_max) return fmt::format("{} and below {}", least, range.max);
   if (range.above_min && bounded) return fmt::format("{} and up to {}", least, range.max);
   if (range.above_min) return least;

@@ -59,8 +59,8 @@ double rate_after_warm_up(const Schedule& schedule, std::int64_t t, std::int64_t
       steps > 0 ? static_cast<double>(std::min(t, steps)) / static_cast<double>(steps) : 1;
   switch (schedule.schedule) {
     case ScheduleKind::step: {
-      const std::int64_t period = schedule.steps_per_epoch * schedule.step_epochs;
-      return schedule.lr * std::pow(schedule.gamma, static_cast<double>(t / period));
+      const std::int64_t passed = t / (schedule.steps_per_epoch * schedule.step_epochs);
+      return schedule.lr * std::pow(schedule.gamma, static_cast<double>(passed));
     }
     case ScheduleKind::cosine:
       return cosine(schedule.lr, schedule.min_lr, part);
