@@ -9,6 +9,7 @@
 #include <cstring>
 #include <numeric>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,31 @@ TEST(LocalTransport, RefusesAbsurdNumbersOfRanksAtOnce) {
     EXPECT_STREQ(error.what(),
                  "5000 replicas in one process are more than 1024; give fewer devices, or use "
                  "several processes");
+  }
+}
+
+// The same elements of all ranks are read together: lines of unlike sets of the first cache.
+TEST(LocalTransport, GivesEachRankMemoryElsewhereInAPage) {
+  constexpr std::uintptr_t kPage = 4096, kAlignment = 256;
+  for (const int ranks : {1, 2, 3, 5, 16}) {
+    LocalGroup group(ranks);
+    std::set<std::uintptr_t> begins;
+    for (int rank = 0; rank < ranks; ++rank) {
+      const auto device = open_device({DeviceKind::cpu, 0});
+      const std::int64_t held = device->bytes_held();
+      for (const std::int64_t count : {1, 1000, 1 << 20}) {
+        const Tensor data(group.transport(rank).allocator(*device), {count});
+        std::memset(data.view().data(), 1, static_cast<std::size_t>(data.view().bytes()));
+        const auto begin = reinterpret_cast<std::uintptr_t>(data.view().data());
+        EXPECT_EQ(begin % kAlignment, 0U);
+        begins.insert(begin % kPage);
+      }
+      EXPECT_EQ(device->bytes_held(), held);
+    }
+    EXPECT_EQ(std::ssize(begins), ranks) << ranks << " ranks";
+    for (auto next = begins.begin(); ranks == 2 && next != begins.end(); ++next) {
+      EXPECT_TRUE(*next == 0 || *next == kPage / 2) << *next;
+    }
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 #include <exception>
 #include <new>
 #include <thread>
@@ -14,6 +15,7 @@
 #include "base/trace.h"
 #include "comm/report/exchange_report.h"
 #include "comm/transport/local/local_peer_access.h"
+#include "comm/transport/local/staggered_memory.h"
 #include "comm/transport/peer_memory.h"
 #include "comm/transport/rank_wait.h"
 #include "kernels/host_copy.h"
@@ -71,6 +73,7 @@ class LocalTransport final : public Transport {
     const bool all_here = group_.replicas() == size() && world().machines == 1;
     return group_.in_reach_ && all_here ? &peers_ : nullptr;
   }
+  Allocator& allocator(Device& device) override;
   int machine_of(int rank) const override {
     return group_.machine_of_.empty() ? 0 : group_.machine_of_[static_cast<std::size_t>(rank)];
   }
@@ -114,8 +117,17 @@ class LocalTransport final : public Transport {
   std::vector<Outgoing> outgoing_;       // by local index
   std::vector<std::uint64_t> received_;  // messages, by local index
   LocalPeerAccess peers_;
-  std::vector<std::byte> on_host_;  // what a processor's rank reads of a GPU's
+  std::vector<std::byte> on_host_;      // what a processor's rank reads of a GPU's
+  std::deque<StaggeredMemory> memory_;  // of the rank's processor: one
 };
+
+Allocator& LocalTransport::allocator(Device& device) {
+  if (device.id().kind != DeviceKind::cpu) return device;
+  const auto of = [&](const StaggeredMemory& memory) { return &memory.from() == &device; };
+  const auto found = std::ranges::find_if(memory_, of);
+  if (found != memory_.end()) return *found;
+  return memory_.emplace_back(device, static_cast<int>(local_index(rank())), group_.replicas());
+}
 
 bool LocalTransport::is_of_another_kind(int other) const {
   if (group_.kinds_.empty()) return false;
