@@ -22,7 +22,7 @@ namespace {
 
 constexpr int kLeastPower = 6;     // 64 bytes
 constexpr int kLeastInTurns = 10;  // 1 KiB: all that is smaller takes as long
-constexpr int kShort = 12;         // up to 4 KiB calls are timed in rows
+constexpr int kShort = 11;         // up to 2 KiB calls are timed in rows
 constexpr int kInARow = 4;
 constexpr int kInCaches = 18;     // up to 256 KiB a call finds what the call before left there
 constexpr double kFarBehind = 2;  // times the best: not tried at larger sizes

@@ -85,8 +85,8 @@ TEST_F(StrategyPicks, PassOverAFileThatIsNoneOfTheirs) {
   const TemporaryDirectory folder;
   const auto keep = folder / "probes.json";
   for (const char* content :
-       {"", "{", "[]", R"({"rule": 4})", R"({"rule": 4, "probes": 3})",
-        R"({"rule": 4, "probes": [3]})", R"({"rule": 4, "probes": [{"transport": "local"}]})"}) {
+       {"", "{", "[]", R"({"rule": 5})", R"({"rule": 5, "probes": 3})",
+        R"({"rule": 5, "probes": [3]})", R"({"rule": 5, "probes": [{"transport": "local"}]})"}) {
     testing::write_file(keep, content);
     EXPECT_TRUE(read_probes(keep).empty()) << content;
   }
