@@ -30,11 +30,20 @@ void require_model(const fs::path& file, const std::string& model,
       file.string(), info->model, model, info->model, model));
 }
 
-/// That a last layer is taken though it was for as many other classes.
+/// That a last layer is taken though it was for as many other classes, or for embeddings of as many
+/// numbers.
 void print_other_classes(const fs::path& file, const train::TakenWeights& taken,
-                         const data::Dataset& data) {
+                         const train::RunSetup& setup) {
   const std::optional<train::ModelInfo> info = train::read_model_info(file);
-  if (taken.last_in_file != taken.last_here || !info || info->output_names.empty()) return;
+  if (taken.last_in_file != taken.last_here || !info) return;
+  const bool gave_embeddings = info->embedding > 0;
+  if (gave_embeddings != setup.options.recipe.has_margin()) {
+    fmt::print("init      it gave {}, and the last layer begins as it was for them\n",
+               gave_embeddings ? "embeddings, and no classes" : "classes, and no embeddings");
+    return;
+  }
+  if (info->output_names.empty()) return;
+  const data::Dataset& data = *setup.data.train;
   const auto [there, here] = std::mismatch(info->output_names.begin(), info->output_names.end(),
                                            data.target_names().begin(), data.target_names().end());
   if (there == info->output_names.end() || here == data.target_names().end()) return;
@@ -65,7 +74,7 @@ void print_init(const RawFlags& flags, const train::RunSetup& setup) {
     return;  // whoever loads them says what is wrong
   }
   fmt::print("init      {}\n", on_one_line(in_words(taken, file)));
-  print_if_possible([&] { print_other_classes(file, taken, *setup.data.train); });
+  print_if_possible([&] { print_other_classes(file, taken, setup); });
   const std::string passed = train::passed_over_in(file, registry);
   if (!passed.empty()) fmt::print("init      {}\n", on_one_line(passed));
   if (options.files.fine_tune || flags.recipe.contains("lr")) return;

@@ -155,6 +155,27 @@ TEST_F(Embeddings, AreExportedAndVerifiedWithoutCentres) {
   EXPECT_NE(refused.err.find("'ringlet verify'"), std::string::npos) << refused.err;
 }
 
+TEST_F(Embeddings, OfAsManyNumbersAsThereAreClassesAreNotTakenForThemSilently) {
+  const auto begun = [&](const std::string& from, const std::string& to, const Arguments& more) {
+    const Outcome outcome = ringlet(
+        quick_train(Arguments{"--init", folder_ / from, "--out", folder_ / to, "--force"} + more));
+    EXPECT_TRUE(succeeds(outcome));
+    return outcome.out;
+  };
+  const Arguments margin{"--loss", "arcface", "--embedding-size", "10"};
+  EXPECT_TRUE(
+      succeeds(ringlet(quick_train(margin + Arguments{"--out", folder_ / "run", "--force"}))));
+  const std::string classes = begun("run", "classes", {});
+  EXPECT_NE(classes.find("init      it gave embeddings, and no classes, and the last layer begins"),
+            std::string::npos)
+      << classes;
+  const std::string numbers = begun("classes", "numbers", margin);
+  EXPECT_NE(numbers.find("init      it gave classes, and no embeddings, and the last layer begins"),
+            std::string::npos)
+      << numbers;
+  EXPECT_EQ(begun("classes", "others", {}).find("it gave"), std::string::npos);
+}
+
 TEST_F(Embeddings, HaveAPageOfTheirRun) {
   EXPECT_TRUE(succeeds(ringlet({"report", run(), "--out", folder_ / "page"})));
 }
