@@ -129,8 +129,11 @@ class Notes : public train::RunListener {
       fmt::print("\nfirst step after {:.2f} s, peak memory {} MiB\n", first_step_seconds_,
                  peak_memory_mib());
     } else {
-      fmt::print("\nnothing {}was left to do: {} of {} steps were done before\n",
-                 tested_ ? "but the test " : "", setup.first_step, setup.last_step);
+      const bool is_shorter = setup.last_step < setup.first_step;
+      fmt::print("\nnothing {}was left to do: {}{} steps were done before{}\n",
+                 tested_ ? "but the test " : "", setup.first_step,
+                 is_shorter ? "" : fmt::format(" of {}", setup.last_step),
+                 is_shorter ? fmt::format(", and {} were asked for", setup.last_step) : "");
     }
     fmt::print("{}\n",
                last_saved_.empty() ? "nothing was saved" : "saved " + on_one_line(last_saved_));

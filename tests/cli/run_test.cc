@@ -132,6 +132,9 @@ TEST(Run, IsFinishedOnlyOnce) {
   const Outcome again = ringlet({"train", "--resume", out});
   EXPECT_TRUE(succeeds(again));
   EXPECT_TRUE(holds(again.out, {"nothing was left to do: 4 of 4 steps"}));
+  const Outcome fewer = ringlet({"train", "--resume", out, "--max-steps", "2"});
+  EXPECT_TRUE(succeeds(fewer));
+  EXPECT_TRUE(holds(fewer.out, {"left to do: 4 steps were done before, and 2 were asked for"}));
   EXPECT_EQ(model, read_file(folder / "run/model.safetensors"));
 }
 
