@@ -34,8 +34,10 @@ done
 eval ns=\$OURS_$round
 at=; for one in $ns; do at="$at${at:+,}{\"nanoseconds\":$one}"; done
 { printf '{"machine":{"processor":"pretended","core_distances":[%s]},"rows":[' "$at"
-  row ringlet $as $size $us 0; printf ']}'; } >"$file"
+  row ringlet $as $size $us ${WRONG_OURS:-0} | sed "s/}\$/,\"counts\":${COUNTS:-true}}/"
+  printf ']}'; } >"$file"
 echo "$as" >>"$LOG"
+[ "${WRONG_OURS:-0}" = 0 ]
 )";
 
 /// Gloo: 30, 30, 200 us by one of its algorithms, nothing by the others.
@@ -93,7 +95,8 @@ TEST_F(PeersScript, AlternatesAndTakesRatiosWithinARound) {
   ASSERT_EQ(json.at("rows").size(), 3U);
   const auto& threads = json.at("rows").at(0);
   EXPECT_EQ(threads.at("median_us"), 20);
-  EXPECT_EQ(threads.at("rounds").at(2), (nlohmann::json{{"median_us", 40}, {"cores", nullptr}}));
+  EXPECT_EQ(threads.at("rounds").at(2),
+            (nlohmann::json{{"round", 3}, {"median_us", 40}, {"cores", nullptr}}));
   EXPECT_NEAR(threads.at("busbw_gbs"), 4096 / 20e3, 1e-9);
   ASSERT_EQ(json.at("ratios").size(), 2U);
   EXPECT_EQ(json.at("ratios").at(0).at("rounds"), (nlohmann::json{3.0, 1.5, 5.0}));
@@ -165,7 +168,7 @@ TEST_F(PeersScript, SaysOfTheFloorWhatWasMeasuredAtItsDistance) {
                                   "peer's 200.0 would be 66.7\n"}));
   const Outcome alone = run("--sizes 4K --rounds 1 --only floor", "WRONG_FLOOR=2");
   EXPECT_EQ(alone.code, 1);
-  EXPECT_TRUE(holds(alone.out, {"4K: the bare floor takes 6.0 us\n"}));
+  EXPECT_FALSE(holds(alone.out, {"floor takes"}));
   EXPECT_TRUE(holds(alone.err, {"floor threads local ring at 4096 bytes: 2 wrong elements"}));
 }
 
@@ -228,6 +231,84 @@ TEST_F(PeersScript, RunsWhatWheelsBringAndSaysWhatDoesNotCompile) {
   EXPECT_TRUE(holds(outcome.out, {"mpich local ring", "5.0*"}));
 }
 
+/// A file of bench/peers/highest, its rows at 4 KiB, near.
+class HighestTable : public PeersScript {
+ protected:
+  struct Round {
+    int number;  // 0: the file has none
+    double us;
+  };
+  void add(const std::string& engine, const std::string& as, const std::vector<Round>& rounds,
+           int wrong = 0) {
+    nlohmann::json list = nlohmann::json::array();
+    for (const Round& round : rounds) {
+      nlohmann::json one = {{"median_us", round.us}, {"cores", "near"}};
+      if (round.number > 0) one["round"] = round.number;
+      list.push_back(one);
+    }
+    content_["rows"].push_back({{"engine", engine},
+                                {"ranks_as", as},
+                                {"transport", "shm"},
+                                {"strategy", "auto"},
+                                {"bytes", 4096},
+                                {"wrong", wrong},
+                                {"rounds", list}});
+  }
+  std::string table() const {
+    const std::string file = (folder_ / "highest.json").string();
+    write_file(file, content_.dump());
+    const Outcome outcome =
+        Program(ShellLine{checkout("bench/peers/highest") + " --table " + file}).wait(60);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return outcome.out;
+  }
+
+  nlohmann::json content_ = {
+      {"date", "2026-11-28"},
+      {"machine", {{"processor", "pretended"}, {"load_average", {0.5, 0, 0}}}},
+      {"rows", nlohmann::json::array()},
+      {"ratios", {{{"bytes", 4096}, {"cores", "near"}}}}};
+};
+
+TEST_F(HighestTable, TakesRatiosWithinARoundByItsNumber) {
+  // The second round is ten times as slow for all. Threads were not near in it; processes were.
+  add("mpich", "processes", {{1, 3}, {2, 30}, {3, 3}});
+  add("ringlet", "threads", {{1, 1}, {3, 2}});
+  add("floor", "threads", {{1, 0.5}, {2, 10}, {3, 1}});
+  add("ringlet", "processes", {{2, 12}, {3, 1}});
+  add("floor", "processes", {{1, 0.1}, {2, 10}, {3, 1}});
+  // Of medians over different rounds it would be 2.00, 1.50, 0.46 and 6.50, and not met.
+  EXPECT_TRUE(holds(table(), {"(n): of so many rounds:\n",
+                              "| 1.5 | 1.0 | 2.25 (2) | 2.00 (2) "
+                              "| 6.5 | 1.0 | 2.75 (2) | 1.10 (2) | yes |\n"}));
+}
+
+TEST_F(HighestTable, HasNoRatioOfWhatWasInNoRoundTogether) {
+  add("mpich", "processes", {{1, 3}});
+  add("ringlet", "threads", {{2, 1}});
+  add("ringlet", "processes", {{1, 1}});
+  add("floor", "threads", {{2, 1}});
+  add("floor", "processes", {{1, 1}});
+  EXPECT_TRUE(
+      holds(table(), {"| 1.0 | 1.0 | – | 1.00 (1) | 1.0 | 1.0 | 3.00 (1) | 1.00 (1) | – |\n"}));
+}
+
+TEST_F(HighestTable, TakesRoundsWithoutNumbersInOrderWhereNoneIsMissing) {
+  add("mpich", "processes", {{0, 3}, {0, 30}});
+  add("ringlet", "threads", {{0, 1}, {0, 15}});
+  add("floor", "threads", {{0, 1}});  // of one of the rounds, and nothing says which
+  EXPECT_TRUE(holds(table(), {"its rounds have no numbers and are taken in order:\n",
+                              "| 8.0 | 1.0 | 2.50 (2) | – | – | – | – | – | – |\n"}));
+}
+
+TEST_F(HighestTable, LeavesOutWhatGaveWrongResults) {
+  add("mpich", "processes", {{1, 3}});
+  add("intel-mpi", "processes", {{1, 0.1}}, 7);
+  add("ringlet", "threads", {{1, 1}});
+  add("floor", "threads", {{1, 1}}, 1);
+  EXPECT_TRUE(holds(table(), {"| 3.0 mpich auto | 1.0 | – | 3.00 (1) | – |"}));
+}
+
 TEST_F(PeersScript, HoldsAutoAgainstTheHighestPeerAndTheFloor) {
   nlohmann::json content = {
       {"date", "2026-11-28"},
@@ -258,12 +339,12 @@ TEST_F(PeersScript, HoldsAutoAgainstTheHighestPeerAndTheFloor) {
   };
   const Outcome outcome = highest(file);
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_TRUE(holds(
-      outcome.out, {"2026-11-28, pretended, load 0.5:\n",
-                    "| 4K | near | 1.5 intel-mpi auto | 1.0 | 0.5 | 1.50 | 2.00 | 1.1 | 1.0 | 1.30 "
-                    "| 1.15 | yes |\n",
-                    "| 8K | near | 1.5 intel-mpi auto | 1.0 | 0.5 | 1.50 | 2.00 | 1.2 | 1.0 | 1.25 "
-                    "| 1.20 | no |\n"}));
+  EXPECT_TRUE(
+      holds(outcome.out, {"2026-11-28, pretended, load 0.5; (n): of so many rounds; its",
+                          "| 4K | near | 1.5 intel-mpi auto | 1.0 | 0.5 | 1.50 (1) | 2.00 (1) "
+                          "| 1.1 | 1.0 | 1.30 (1) | 1.15 (1) | yes |\n",
+                          "| 8K | near | 1.5 intel-mpi auto | 1.0 | 0.5 | 1.50 (1) | 2.00 (1) "
+                          "| 1.2 | 1.0 | 1.25 (1) | 1.20 (1) | no |\n"}));
   write_file(file, "{}");
   const Outcome other = highest(file);
   EXPECT_EQ(other.code, 1);
@@ -275,6 +356,55 @@ TEST_F(PeersScript, EndsWithOneWhereAResultIsWrong) {
   EXPECT_EQ(outcome.code, 1);
   EXPECT_TRUE(
       holds(outcome.err, {"error: gloo processes local ring at 8192 bytes: 3 wrong elements"}));
+}
+
+TEST_F(PeersScript, CountsOurOwnWrongResultsAndTakesNoTimeOfThem) {
+  const std::string file = (folder_ / "out.json").string();
+  const Outcome outcome =
+      run("--sizes 4K --rounds 2 --only ringlet,gloo --out " + file, "WRONG_OURS=2");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_TRUE(holds(outcome.err, {"error: ringlet threads local ring at 4096 bytes: 4 wrong",
+                                  "error: ringlet processes local ring at 4096 bytes: 4 wrong"}));
+  EXPECT_EQ(outcome.out.find("ringlet"), std::string::npos) << outcome.out;
+  const auto json = parse_json(read_file(file));
+  EXPECT_EQ(json.at("rows").size(), 3U);
+  EXPECT_TRUE(json.at("ratios").empty());
+}
+
+TEST_F(PeersScript, SaysHowManyRoundsRingletWouldNotCount) {
+  const std::string file = (folder_ / "out.json").string();
+  const Outcome outcome =
+      run("--sizes 4K --rounds 2 --only ringlet,gloo --out " + file, "COUNTS=false");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_TRUE(holds(outcome.out, {"4K: ", "4 of 6 measurements would not count by themselves"}));
+  const auto rounds = parse_json(read_file(file)).at("rows").at(0).at("rounds");
+  EXPECT_TRUE(rounds.at(1).contains("why_not")) << rounds;
+}
+
+/// bench/peers/machines on rows as it writes them.
+TEST_F(PeersScript, TabulatesMachinesWithoutWrongResultsAndWithoutWhatWasPassedOver) {
+  const auto row = [](const char* who, double us, int wrong) {
+    return nlohmann::json{{"what", "all-reduce"}, {"who", who}, {"rate", "1gbit"},
+                          {"bytes", 516096},      {"ranks", 2}, {"microseconds", us},
+                          {"wrong", wrong}};
+  };
+  const nlohmann::json trained = {
+      {"what", "train"}, {"who", "ringlet, overlap on, buckets of 64 KiB"},
+      {"rate", "1gbit"}, {"samples_per_second", 1000},
+      {"sync_ms", 4},    {"waited_ms", 3}};
+  const std::string file = (folder_ / "machines.json").string();
+  write_file(file, nlohmann::json{{"rows",
+                                   {row("gloo: ring", 2000, 0), row("gloo: bcube", 1000, 0),
+                                    row("gloo: bcube", 1000, 5), trained}}}
+                       .dump());
+  const Outcome outcome =
+      Program(ShellLine{checkout("bench/peers/machines") + " --table " + file}).wait(60);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_TRUE(
+      holds(outcome.out,
+            {"| gloo: ring | 2.00 |\n",
+             "| ringlet, overlap on, buckets of 64 KiB | 1gbit | 1,000 | 4.00 | 3.00 |  |\n"}));
+  EXPECT_EQ(outcome.out.find("bcube"), std::string::npos) << outcome.out;
 }
 
 TEST_F(PeersScript, NamesAndPassesOverWhatIsAbsentOrFails) {
