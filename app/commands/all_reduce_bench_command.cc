@@ -53,10 +53,6 @@ std::string text_of(const bench::Measurement& row) {
 
 void print_row(const People& people, const bench::Measurement& row) {
   people.say("{}", bench::table_row(row));
-  if (row.ranks_differ()) {
-    people.say("{:>10} the ranks' results differ, by their hashes: {}\n", "",
-               fmt::join(row.hashes, ", "));
-  }
   people.flush();
 }
 

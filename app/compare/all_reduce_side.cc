@@ -47,7 +47,7 @@ Row row_of(const Measurement& m) {
           .why_not = why_not(m)};
 }
 
-/// As bench::is_better(): one that counts, and of two that do or do not the quicker one.
+/// One that counts, and of two that do or do not the quicker one.
 bool is_better(const Row& row, const Row& former) {
   if (row.why_not.empty() != former.why_not.empty()) return row.why_not.empty();
   return row.figure.value < former.figure.value;

@@ -106,7 +106,7 @@ Html facts_of(const std::vector<bench::Comparison>& comparisons, const json& mac
     for (const bench::Series& series : comparison.series) {
       if (series.picks()) continue;
       for (const bench::Measurement& m : series.rows) {
-        if (!m.counts) continue;
+        if (!m.decides()) continue;
         if (quickest == nullptr || m.median_us < quickest->median_us) {
           quickest = &m;
           quick = &series;
@@ -221,8 +221,10 @@ Html heading_of(const std::vector<bench::Measurement>& rows,
              origins_of(rows, origins), facts_of(comparisons, machine));
   const auto wrong = std::count_if(rows.begin(), rows.end(), [](auto& m) { return !m.right(); });
   if (wrong > 0) {
-    html +=
-        markup("<p class=\"warning\">{} of {} rows have wrong results.</p>\n", wrong, rows.size());
+    html += markup(
+        "<p class=\"warning\">{} of {} rows have wrong results. They are hollow in the plots, "
+        "and no model and no winner is made of them.</p>\n",
+        wrong, rows.size());
   }
   return html + "</header>\n";
 }

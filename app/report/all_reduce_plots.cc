@@ -35,11 +35,11 @@ Curve curve_of(const bench::Series& series, Quantity quantity) {
   return curve;
 }
 
-/// The rows that do not count, as hollow points; none where all do.
+/// The rows that decide nothing, as hollow points; none where all do.
 void add_hollow(Plot& plot, const bench::Series& series, Quantity quantity, int color) {
   Series points{.color = color, .look = Look::hollow, .named = false};
   for (const bench::Measurement& m : series.rows) {
-    if (!m.counts) points.curve.add(static_cast<double>(m.bytes), quantity(m));
+    if (!m.decides()) points.curve.add(static_cast<double>(m.bytes), quantity(m));
   }
   if (points.curve.size() > 0) plot.series.push_back(points);
 }
@@ -71,7 +71,7 @@ void add_spread(Series& line, const bench::Series& series, Quantity quantity) {
   for (const bench::Measurement& m : series.curve) {
     double quick = m.min_us, slow = m.p99_us;
     for (const bench::Measurement& row : series.rows) {
-      if (row.bytes != m.bytes || !row.counts) continue;
+      if (row.bytes != m.bytes || !row.decides()) continue;
       quick = std::min(quick, row.min_us);
       slow = std::max(slow, row.p99_us);
     }

@@ -64,11 +64,11 @@ void add(Comparison& comparison, const Measurement& m, const Labels& labels) {
   comparison.series.push_back({labels.of(m), {m}, {}, {}});
 }
 
-/// The quickest row of each size that counts; `rows` are in ascending order of size.
+/// The quickest row of each size that decides; `rows` are in ascending order of size.
 std::vector<Measurement> quickest_of(const std::vector<Measurement>& rows) {
   std::vector<Measurement> quickest;
   for (const Measurement& m : rows) {
-    if (!m.counts) continue;
+    if (!m.decides()) continue;
     if (quickest.empty() || quickest.back().bytes != m.bytes) {
       quickest.push_back(m);
     } else if (m.median_us < quickest.back().median_us) {
@@ -138,7 +138,7 @@ std::optional<double> meeting(const Series& before, const Series& after, std::in
 
 using Indices = std::vector<std::size_t>;
 
-/// The row of this size that counts and has the least median; null where there is none.
+/// The row of this size that decides and has the least median; null where there is none.
 const Measurement* quickest_at(const std::vector<Series>& series, std::int64_t bytes) {
   const Measurement* best = nullptr;
   for (const Series& one : series) {
@@ -165,7 +165,7 @@ bool is_open(const std::vector<Series>& series, std::int64_t bytes, const Measur
   return std::any_of(series.begin(), series.end(), [&](const Series& one) {
     if (one.picks() || one.at(bytes) != nullptr) return false;
     return std::any_of(one.rows.begin(), one.rows.end(), [&](const Measurement& row) {
-      return row.bytes == bytes && row.min_us <= most;
+      return row.bytes == bytes && row.right() && row.min_us <= most;
     });
   });
 }

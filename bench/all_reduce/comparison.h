@@ -4,11 +4,12 @@
 //
 // `auto` is no strategy but picks one. It is never the fastest and has no model; it has a regret.
 //
-// Rows that do not count (Measurement::counts) are among the rows of a series, and nowhere else.
-// Strategies are equal at a size where the intervals of their medians overlap, and where the
-// medians are within kAlike of each other: nothing says which is the faster one. A size is open
-// where a row that does not count might have been the fastest: its quickest call took no longer
-// than the end of the interval of the fastest row that counts.
+// Rows that do not count, and those with wrong results (Measurement::decides), are among the rows
+// of a series, and nowhere else. Strategies are equal at a size where the intervals of their medians
+// overlap, and where the medians are within kAlike of each other: nothing says which is the faster
+// one. A size is open where a row that does not count might have been the fastest: its quickest call
+// took no longer than the end of the interval of the fastest row that counts. What gives wrong
+// results is not.
 #pragma once
 
 #include <cstddef>
@@ -35,7 +36,7 @@ bool are_equal(const Measurement& a, const Measurement& b);
 struct Series {
   std::string label;                 ///< "ring", or "openmpi ring" beside other engines
   std::vector<Measurement> rows{};   ///< at least one
-  std::vector<Measurement> curve{};  ///< the quickest of those rows of each size that count
+  std::vector<Measurement> curve{};  ///< the quickest of those rows of each size that decide
   std::optional<comm::CostFit> fit;  ///< nothing for a single size
   /// Whether the fit's errors say anything: two numbers go through two points, whatever they are.
   bool knows_error() const { return fit && curve.size() > 2; }

@@ -129,7 +129,8 @@ void judge(Measurement& row, std::span<const std::vector<double>> rounds, const 
   row.counts = row.why_not.empty();
 }
 
-bool is_better(const Measurement& a, const Measurement& b) {
+bool is_to_keep(const Measurement& a, const Measurement& b) {
+  if (a.right() != b.right()) return !a.right();
   return a.counts != b.counts ? a.counts : a.median_us < b.median_us;
 }
 

@@ -88,8 +88,9 @@ std::string too_wide(double low, double high, const char* unit);
 /// Sets times, interval and rounds from the seconds of each round's calls, and whether it counts.
 void judge(Measurement& row, std::span<const std::vector<double>> rounds, const RowSigns& signs);
 
-/// Of two measurements of the same: one that counts, and of two that do or do not the quicker one,
-/// since other work only makes calls longer.
-bool is_better(const Measurement& a, const Measurement& b);
+/// Of two measurements of the same: one with wrong results, which no repetition takes back; else
+/// one that counts, and of two that do or do not the quicker one, since other work only makes calls
+/// longer.
+bool is_to_keep(const Measurement& a, const Measurement& b);
 
 }  // namespace ringlet::bench

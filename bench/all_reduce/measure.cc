@@ -163,7 +163,7 @@ class LevelBench {
       run_rounds(due);
       for (Row* row : due) {
         const Measurement measured = finish(*row, buffers);
-        if (first || is_better(measured, row->measured)) row->measured = measured;
+        if (first || is_to_keep(measured, row->measured)) row->measured = measured;
         if (!first) budget_seconds -= row->seconds;
       }
       due = to_measure_again(rows, budget_seconds);

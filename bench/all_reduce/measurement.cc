@@ -120,7 +120,7 @@ std::vector<std::string> hashes_in(const json& row) {
     if (!found->is_array() || !hash.is_string()) {
       throw std::runtime_error("'hashes' is not a list of texts");
     }
-    hashes.push_back(hash.get<std::string>());
+    hashes.push_back(on_one_line(hash.get<std::string>(), 60));
   }
   return hashes;
 }
@@ -354,7 +354,10 @@ std::string table_row(const Measurement& m, int width) {
                     time_text(m.mean_us), time_text(m.p90_us), time_text(m.p99_us),
                     time_text(m.min_us), gbs(m.algbw_gbs()), gbs(m.busbw_gbs()),
                     m.checked ? std::to_string(m.wrong) : "n/a", m.iterations) +
-         (m.counts ? "" : "  does not count: " + m.why_not) + "\n";
+         (m.counts ? "" : "  does not count: " + m.why_not) + "\n" +
+         (m.ranks_differ() ? fmt::format("{:>10} the ranks' results differ, by their hashes: {}\n",
+                                         "", fmt::join(m.hashes, ", "))
+                           : "");
 }
 
 }  // namespace ringlet::bench

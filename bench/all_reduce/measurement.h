@@ -76,6 +76,8 @@ struct Measurement {
   bool has_interval() const { return low_us > 0; }
   /// Whether every rank got the exact result, as far as results were compared.
   bool right() const { return wrong == 0 && !ranks_differ(); }
+  /// Whether its time may decide anything: which is the fastest, a model, a regret.
+  bool decides() const { return counts && right(); }
 };
 
 /// Sets median, min, mean, p90 and p99 from the seconds of each call; at least one.
@@ -102,7 +104,8 @@ double mean_shared_core(const std::vector<Measurement>& measurements);
 std::string to_csv(const std::vector<Measurement>& measurements);
 
 /// The table's heading, and a row of it; each ends its line. A row that does not count says why at
-/// its end. `width`: of the strategy's column.
+/// its end, and one whose ranks differ has a second line, of their hashes. `width`: of the
+/// strategy's column.
 inline constexpr int kStrategyWidth = 16;
 std::string table_heading(int width = kStrategyWidth);
 std::string table_row(const Measurement& measurement, int width = kStrategyWidth);

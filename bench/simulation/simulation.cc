@@ -30,10 +30,10 @@ Simulated simulate(const comm::Strategy& strategy, const Layout& layout, std::in
   return row;
 }
 
-/// Whether `measured` is of the row's all-reduce, and counts.
+/// Whether `measured` is of the row's all-reduce, and decides.
 bool is_of(const Simulated& row, const Measurement& measured) {
   const Measurement usual;
-  return measured.counts && measured.strategy == row.strategy &&
+  return measured.decides() && measured.strategy == row.strategy &&
          measured.ranks == row.layout.ranks() && measured.machines == row.layout.machines &&
          measured.bytes == row.bytes && measured.engine == usual.engine &&
          measured.collective == usual.collective && measured.level == usual.level &&

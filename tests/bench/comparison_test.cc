@@ -331,6 +331,25 @@ TEST(Comparisons, KnowTheFastestWhereARowThatDoesNotCountIsSlowerInAnyCase) {
   EXPECT_TRUE(open.fastest.empty());
 }
 
+TEST(Comparisons, LeaveOutRowsWithWrongResults) {
+  std::vector<Measurement> rows;
+  for (const std::int64_t bytes : {1024, 4096, 16384}) {
+    const double median = 6 + static_cast<double>(bytes) * 1e-4;
+    rows.push_back(row_of("ring", bytes, median));
+    rows.push_back(row_of("auto", bytes, median));
+    rows.push_back(row_of("naive", bytes, median / 2));
+    rows.back().wrong = 1;
+    rows.push_back(row_of("tree", bytes, median / 4));
+    rows.back().hashes = {"a", "b"};
+  }
+  const std::vector<Comparison> comparisons = compare(rows);
+  const Comparison& comparison = comparisons.front();
+  EXPECT_EQ(to_text(comparison).find("fastest: 1K to 16K ring\n"), 0U) << to_text(comparison);
+  EXPECT_DOUBLE_EQ(comparison.regrets.at(0).worst, 1);
+  EXPECT_EQ(models_json(comparisons).size(), 1U);
+  EXPECT_NE(table_row(rows.back()).find("differ, by their hashes: a, b\n"), std::string::npos);
+}
+
 TEST(Comparisons, HaveNothingToSayWhereNoRowCounts) {
   const std::vector<Comparison> comparisons =
       compare({bad_row("ring", 1024, 5, 8000), bad_row("ring", 4096, 5, 8000)});

@@ -209,14 +209,22 @@ TEST(Judge, KnowsNoIntervalOfFewCalls) {
   EXPECT_DOUBLE_EQ(row.median_us, 2);
 }
 
-TEST(IsBetter, PrefersWhatCountsAndThenWhatIsQuicker) {
+TEST(IsToKeep, PrefersWhatCountsAndThenWhatIsQuicker) {
   Measurement quick = quiet_row(), slow = quiet_row();
   slow.median_us = 9;
-  EXPECT_TRUE(is_better(quick, slow));
-  EXPECT_FALSE(is_better(slow, quick));
+  EXPECT_TRUE(is_to_keep(quick, slow));
+  EXPECT_FALSE(is_to_keep(slow, quick));
   quick.counts = false;
-  EXPECT_FALSE(is_better(quick, slow));
-  EXPECT_TRUE(is_better(slow, quick));
+  EXPECT_FALSE(is_to_keep(quick, slow));
+  EXPECT_TRUE(is_to_keep(slow, quick));
+}
+
+TEST(IsToKeep, ForgetsNoWrongResults) {
+  Measurement wrong = quiet_row();
+  wrong.counts = false;
+  wrong.hashes = {"1", "2"};
+  EXPECT_TRUE(is_to_keep(wrong, quiet_row()));
+  EXPECT_FALSE(is_to_keep(quiet_row(), wrong));
 }
 
 }  // namespace

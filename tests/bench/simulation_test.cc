@@ -181,6 +181,9 @@ TEST(Simulation, IsSetBesideWhatWasMeasured) {
   EXPECT_FALSE(json[1].contains("error"));
   rows[0].measured->median_us *= 2;
   EXPECT_NEAR(rows[0].error(), -0.5, 0.001);
+  std::vector<Measurement> wrong = measured;
+  for (Measurement& row : wrong) row.wrong = 1;
+  EXPECT_EQ(set_measured(rows, wrong, 8), 0);
 }
 
 TEST(Simulation, HasATableForEachLayout) {
