@@ -73,7 +73,7 @@ LevelCosts TwoLevelAllReduce::level_costs(int machines, int each, double bytes,
   return costs;
 }
 
-View TwoLevelAllReduce::part_of(const View& data, int part) const {
+View TwoLevelAllReduce::level_part(const View& data, int part) const {
   return data.slice(part_begin(data.count(), parts_, part),
                     part_begin(data.count(), parts_, part + 1));
 }
@@ -81,13 +81,13 @@ View TwoLevelAllReduce::part_of(const View& data, int part) const {
 /// between(part): reduces it over the machines.
 template <class Between>
 void TwoLevelAllReduce::run_levels(Stream& stream, const View& data, ReduceOp op, Between between) {
-  gather(stream, data, op);
+  gather_inside(stream, data, op);
   if (has_part()) {
-    const View own = part_of(data, local_rank_);
+    const View own = level_part(data, local_rank_);
     if (far_) between(own);
     finish(stream, own, op);
   }
-  spread(stream, data);
+  spread_inside(stream, data);
 }
 
 void TwoLevelAllReduce::run(Stream& stream, View data, ReduceOp op) {
@@ -107,27 +107,27 @@ void TwoLevelAllReduce::run_narrow(Stream& stream, const View& data, const View&
 
 /// This rank's part = op of it over the machine's ranks. In each step every rank sends the part of
 /// the rank so many above, to that rank.
-void TwoLevelAllReduce::gather(Stream& stream, const View& data, ReduceOp op) {
+void TwoLevelAllReduce::gather_inside(Stream& stream, const View& data, ReduceOp op) {
   const int ranks = static_cast<int>(near_.size());
   for (int step = 1; step < ranks; ++step) {
     const int above = (local_rank_ + step) % ranks, below = (local_rank_ + ranks - step) % ranks;
     const bool sends = above < parts_;
     transport().exchange(stream, sends ? near_[static_cast<std::size_t>(above)] : kNobody,
-                         sends ? part_of(data, above) : View(),
+                         sends ? level_part(data, above) : View(),
                          has_part() ? near_[static_cast<std::size_t>(below)] : kNobody,
-                         has_part() ? part_of(data, local_rank_) : View(), combine_of(op));
+                         has_part() ? level_part(data, local_rank_) : View(), combine_of(op));
   }
 }
 
-void TwoLevelAllReduce::spread(Stream& stream, const View& data) {
+void TwoLevelAllReduce::spread_inside(Stream& stream, const View& data) {
   const int ranks = static_cast<int>(near_.size());
   for (int step = 1; step < ranks; ++step) {
     const int above = (local_rank_ + step) % ranks, below = (local_rank_ + ranks - step) % ranks;
     const bool receives = below < parts_;
     transport().exchange(stream, has_part() ? near_[static_cast<std::size_t>(above)] : kNobody,
-                         has_part() ? part_of(data, local_rank_) : View(),
+                         has_part() ? level_part(data, local_rank_) : View(),
                          receives ? near_[static_cast<std::size_t>(below)] : kNobody,
-                         receives ? part_of(data, below) : View());
+                         receives ? level_part(data, below) : View());
   }
 }
 

@@ -45,11 +45,11 @@ class TwoLevelAllReduce final : public AllReduce {
 
  private:
   bool has_part() const { return local_rank_ < parts_; }
-  View part_of(const View& data, int part) const;
+  View level_part(const View& data, int part) const;
   template <class Between>
   void run_levels(Stream& stream, const View& data, ReduceOp op, Between between);
-  void gather(Stream& stream, const View& data, ReduceOp op);
-  void spread(Stream& stream, const View& data);
+  void gather_inside(Stream& stream, const View& data, ReduceOp op);
+  void spread_inside(Stream& stream, const View& data);
 
   std::vector<int> near_;  // ranks of this machine, in their order
   int local_rank_ = 0;     // of this rank among them

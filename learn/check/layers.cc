@@ -30,7 +30,7 @@ class Layers {
     for (int ranks = 1; ranks <= kMostRanks; ++ranks)
       all_lengths(comm::one_machine(ranks, kInside));
     if (!chapter_.has_machines) return;
-    for (const auto& [machines, each] : {std::pair{2, 2}, {3, 2}, {2, 4}}) {
+    for (const auto& [machines, each] : {std::pair{2, 2}, {3, 2}, {2, 4}, {4, 2}, {5, 1}}) {
       all_lengths(comm::equal_machines(machines, each, kBetween, kInside));
     }
     for (const std::string_view machine_of : {"0111", "0001", "0101", "00011", "00122"}) {

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "comm/schedule/check.h"
+#include "comm/schedule/contributions.h"
 #include "comm/schedule/play.h"
 #include "comm/schedule/recording.h"
 #include "learn/check/lockstep.h"
@@ -20,17 +23,58 @@ std::int64_t share_of(const Chapter& chapter, std::int64_t ranks) {
   return chapter.bound == Bound::windows ? share + 2 * kBytes : share;
 }
 
+/// Of ranks that come to its end: concludes where they do not.
 comm::Schedule recorded(const comm::MakeAllReduce& make, const comm::Network& network,
-                        std::int64_t elements, Board& board) {
+                        const comm::Recording& what, Board& board) {
   int rank = -1;
   const comm::MakeAllReduce noted = [&](comm::Transport& transport) {
     board.note(rank = transport.rank(), 0);
     return make(transport);
   };
-  try {
-    return comm::record(noted, network, {.count = elements});
-  } catch (...) {
-    conclude_of_exception(board, rank);
+  const comm::Schedule schedule = [&] {
+    try {
+      return comm::record(noted, network, what);
+    } catch (...) {
+      conclude_of_exception(board, rank);
+    }
+  }();
+  board.work_alone(true);
+  const comm::Problem problem = comm::find_problem(schedule);
+  board.work_alone(false);
+  if (problem.kind != comm::Problem::Kind::none) {
+    board.conclude(
+        problem.kind == comm::Problem::Kind::circle ? Verdict::deadlock : Verdict::unmatched,
+        problem.text);
+  }
+  return schedule;
+}
+
+comm::Network of_machines(int machines, int each) {
+  return comm::equal_machines(machines, each, {10e-6, 1 / 12.5e9, 0}, {2e-6, 1 / 100e9, 0});
+}
+
+/// Concludes where not everybody's numbers are everywhere once. By notes, since more machines than
+/// have room in an f32 sum of Fill::who may take another way.
+void check_contributions(const comm::MakeAllReduce& make, int machines, int each, Board& board) {
+  constexpr std::int64_t kElements = 1000;
+  const comm::Network network = of_machines(machines, each);
+  board.begin('B', {.ranks = network.ranks, .elements = kElements, .machines = machines});
+  const comm::Schedule own =
+      recorded(make, network, {.count = kElements, .addresses = true}, board);
+  board.work_alone(true);
+  const std::vector<comm::Parts> results = comm::contributions_of(own);
+  board.work_alone(false);
+  for (std::size_t rank = 0; rank < results.size(); ++rank) {
+    for (const comm::Part& part : results[rank]) {
+      const auto wrong = std::find_if(part.counts.begin(), part.counts.end(),
+                                      [](int count) { return count != 1; });
+      if (wrong == part.counts.end()) continue;
+      board.conclude(
+          Verdict::wrong_values,
+          fmt::format("rank {}, element {} has the numbers of rank {} {} times; it should have "
+                      "everybody's, each once, added by exchanges",
+                      rank, part.begin / 4, wrong - part.counts.begin(), *wrong));
+    }
   }
 }
 
@@ -38,17 +82,10 @@ comm::Schedule recorded(const comm::MakeAllReduce& make, const comm::Network& ne
 std::string check_levels(const comm::MakeAllReduce& make, int machines, Board& board) {
   constexpr int kEach = 8;
   constexpr std::int64_t kElements = 129'024;  // 504 KiB
-  const comm::Network network =
-      comm::equal_machines(machines, kEach, {10e-6, 1 / 12.5e9, 0}, {2e-6, 1 / 100e9, 0});
+  const comm::Network network = of_machines(machines, kEach);
   board.begin('B', {.ranks = network.ranks, .elements = kElements, .machines = machines});
-  const comm::Schedule own = recorded(make, network, kElements, board);
+  const comm::Schedule own = recorded(make, network, {.count = kElements}, board);
   board.work_alone(true);
-  const comm::Problem problem = comm::find_problem(own);
-  if (problem.kind != comm::Problem::Kind::none) {
-    board.conclude(
-        problem.kind == comm::Problem::Kind::circle ? Verdict::deadlock : Verdict::unmatched,
-        problem.text);
-  }
   const double seconds = comm::seconds_of(own, network);
   board.work_alone(false);
   const comm::LevelCosts ring = comm::Strategies().find("ring")->costs_of_levels(
@@ -89,6 +126,8 @@ void check_bound(const Chapter& chapter, int ranks, const comm::Totals& totals, 
 }
 
 std::string check_levels(const comm::MakeAllReduce& make, Board& board) {
+  check_contributions(make, 5, 3, board);
+  check_contributions(make, 8, 8, board);
   check_levels(make, 16, board);
   return check_levels(make, 512, board);
 }
