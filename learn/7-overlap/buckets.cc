@@ -13,8 +13,8 @@ class MyBuckets : public Buckets {
  public:
   explicit MyBuckets(StartBucket start) : start_(std::move(start)) {}
 
-  // Each bucket is started once in a step: as soon as all its gradients are final, and in an order
-  // that is the same on all ranks, whatever the order in which gradients become final on each.
+  // Each bucket is started once in a step: as soon as all its gradients are final, and in the order
+  // of their numbers, whatever the order in which gradients become final on each rank.
   void begin_step(const std::vector<int>& gradients) override { not_written_yet(gradients); }
 
   void ready(int bucket) override { not_written_yet(bucket, start_); }

@@ -41,8 +41,9 @@ std::unique_ptr<Buckets> make_buckets(StartBucket start) {
 
 double bucket_bytes(const Overlap& overlap) {
   const double room = overlap.backward_s - overlap.all_bytes / overlap.bytes_per_s;
-  if (room <= 0) return overlap.all_bytes * std::sqrt(overlap.latency_s / overlap.backward_s);
-  return overlap.all_bytes * std::min(overlap.latency_s / room, 1.0);
+  const double falling_behind = std::sqrt(overlap.latency_s / overlap.backward_s);
+  if (room <= 0) return overlap.all_bytes * falling_behind;
+  return overlap.all_bytes * std::min(overlap.latency_s / room, falling_behind);
 }
 
 }  // namespace ringlet::learn
