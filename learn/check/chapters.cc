@@ -13,7 +13,7 @@ constexpr Chapter kChapters[] = {
     {4, "cost", "ring", "RingAllReduce::path_cost", Bound::share, false, true},
     {5, "repair", "ring", "RingAllReduce::run", Bound::share},
     {7, "overlap", "", "make_buckets", Bound::none},
-    {8, "direct", "two-shot", "TwoShotAllReduce::run", Bound::windows},
+    {8, "direct", "two-shot", "TwoShotAllReduce::run", Bound::direct},
     {9, "scale", "two-level", "TwoLevelAllReduce::run", Bound::two_levels, true},
 };
 

@@ -11,7 +11,7 @@ enum class Bound : std::uint8_t {
   none,        ///< it is no strategy
   star,        ///< all ranks: 2 (p - 1) n
   share,       ///< each rank: 2 n (p - 1) / p
-  windows,     ///< each rank: as much, and its data to and from a window
+  direct,      ///< each rank: as much, and its own part, which it may move like the others'
   two_levels,  ///< less time on 512 machines of 8 than the flat ring takes
 };
 

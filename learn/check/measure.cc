@@ -19,8 +19,8 @@ constexpr std::int64_t kBytes = kMeasuredElements * 4;
 
 /// The most that a rank may send.
 std::int64_t share_of(const Chapter& chapter, std::int64_t ranks) {
-  const std::int64_t share = 2 * kBytes * (ranks - 1) / ranks;
-  return chapter.bound == Bound::windows ? share + 2 * kBytes : share;
+  const std::int64_t part = kBytes / ranks, share = 2 * (ranks - 1) * part;
+  return chapter.bound == Bound::direct ? share + part : share;
 }
 
 /// Of ranks that come to its end: concludes where they do not.
@@ -110,12 +110,20 @@ Costs measure(const Chapter& chapter, const comm::MakeAllReduce& make, Board& bo
 }
 
 void check_bound(const Chapter& chapter, int ranks, const comm::Totals& totals, Board& board) {
-  if (chapter.bound == Bound::star && totals.bytes > 2 * (ranks - 1) * kBytes) {
-    board.conclude(Verdict::too_many_bytes,
-                   fmt::format("all ranks together send {} bytes; 2 (p - 1) n are {}", totals.bytes,
-                               2 * (ranks - 1) * kBytes));
+  // An element is sent p - 1 times until one rank has its sum, and p - 1 times until all have.
+  const std::int64_t least = 2 * (ranks - 1) * kBytes;
+  if (chapter.bound != Bound::direct && totals.bytes < least) {
+    board.conclude(Verdict::out_of_range,
+                   fmt::format("all ranks together send {} bytes; with messages alone it takes "
+                               "2 (p - 1) n, {}: somebody reaches into others' memory",
+                               totals.bytes, least));
   }
-  const bool has_share = chapter.bound == Bound::share || chapter.bound == Bound::windows;
+  if (chapter.bound == Bound::star && totals.bytes > least) {
+    board.conclude(
+        Verdict::too_many_bytes,
+        fmt::format("all ranks together send {} bytes; 2 (p - 1) n are {}", totals.bytes, least));
+  }
+  const bool has_share = chapter.bound == Bound::share || chapter.bound == Bound::direct;
   // Who sums an array in pieces cuts each into parts that differ by an element.
   const std::int64_t share = share_of(chapter, ranks), uneven = share / 50;
   if (has_share && totals.busiest_bytes > share + uneven) {

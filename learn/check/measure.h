@@ -18,7 +18,8 @@ inline constexpr int kMeasuredRanks = 4;
 /// In lockstep, of an all-reduce of kMeasuredElements on kMeasuredRanks.
 Costs measure(const Chapter& chapter, const comm::MakeAllReduce& make, Board& board);
 
-/// Concludes where more was sent for kMeasuredElements of f32 than the chapter allows.
+/// Concludes where more was sent for kMeasuredElements of f32 than the chapter allows, or less than
+/// messages can do with.
 void check_bound(const Chapter& chapter, int ranks, const comm::Totals& totals, Board& board);
 
 /// Concludes where numbers are missing on 5 machines of 3 or on 8 of 8, or where it takes longer

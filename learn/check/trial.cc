@@ -89,7 +89,7 @@ void Trial::run(Case at, Fill with) {
   lockstep_.run(views,
                 [&](int rank) { reduce(rank, memory[static_cast<std::size_t>(rank)], at.op); });
   board_.enter('B');
-  const bool by_parts = chapter_.bound == Bound::share || chapter_.bound == Bound::windows;
+  const bool by_parts = chapter_.bound == Bound::share || chapter_.bound == Bound::direct;
   const std::string wrong = wrong_number(views, with, at, by_parts, &lockstep_);
   if (!wrong.empty()) board_.conclude(Verdict::wrong_values, wrong);
   const std::string difference = difference_of_ranks(views);
