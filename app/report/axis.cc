@@ -45,6 +45,21 @@ double even_step(double low, double high, int marks, bool round, bool whole) {
   return step;
 }
 
+/// The digits that say multiples of `step` to a hundredth of it; of numbers that are far from 0
+/// beside their differences not all that they would need, which have no room.
+int digits_for(std::int64_t first, std::int64_t last, double step) {
+  constexpr int kDigits = 4, kMostDigits = 9;
+  const auto is_near = [&](std::int64_t k, int digits) {
+    const double value = step * static_cast<double>(k);
+    return std::abs(std::stod(fmt::format("{:.{}g}", value, digits)) - value) <= step / 100;
+  };
+  int digits = kDigits;
+  for (std::int64_t k = first; k <= last; ++k) {
+    while (digits < kMostDigits && !is_near(k, digits)) ++digits;
+  }
+  return digits;
+}
+
 /// Calls f(decade, factor, value) for each factor times a power of ten from `low` to `high`.
 template <class F>
 void for_each_factor(double low, double high, const std::vector<int>& factors, F f) {
@@ -89,14 +104,18 @@ std::string short_number(double value, int digits) {
     return with_digits(value / unit, digits) + suffix;
   };
   const double size = std::abs(value);
-  if (!(size < 1e12)) return with_digits(value);
+  if (!(size < 1e12)) return with_digits(value, digits);
   if (size >= 1e9) return scaled(1e9, "G");
   if (size >= 1e6) return scaled(1e6, "M");
   if (size >= 1e4) return scaled(1e3, "k");
   if (size >= 1e-4 || size == 0) return scaled(1, "");
-  std::string text = fmt::format("{:.0e}", value);  // 1e-05
+  std::string text = fmt::format("{:.{}e}", value, digits - 1);  // 2.500e-06
   if (const auto zero = text.find("e-0"); zero != text.npos) text.erase(zero + 2, 1);
-  return text;
+  const std::size_t end = text.find('e');
+  if (text.find('.') == text.npos) return text;
+  std::size_t last = text.find_last_not_of('0', end - 1);
+  if (text[last] == '.') --last;
+  return text.erase(last + 1, end - last - 1);
 }
 
 std::string percent(double value, int digits) { return with_digits(100 * value, digits) + " %"; }
@@ -157,17 +176,12 @@ void Axis::mark_every(const AxisSpec& spec, double step) {
   constexpr double kMostMarks = 1000, kCountable = 1e17;
   if (!(high - low < kMostMarks && std::abs(low) < kCountable)) return;  // a double's last digits
   const auto first = static_cast<std::int64_t>(low), last = static_cast<std::int64_t>(high);
-  constexpr int kDigits = 4, kMostDigits = 9;
-  for (int digits = kDigits; digits <= kMostDigits; ++digits) {  // until they tell marks apart
-    marks_.clear();
-    bool distinct = true;
-    for (std::int64_t k = first; k <= last; ++k) {
-      const double value = step * static_cast<double>(k);
-      std::string label = spec.name_of(value, digits);
-      distinct = distinct && (marks_.empty() || label != marks_.back().label);
-      marks_.push_back({value, std::move(label)});
-    }
-    if (distinct || spec.label) break;
+  const int digits = digits_for(first, last, step);
+  marks_.clear();
+  for (std::int64_t k = first; k <= last; ++k) {
+    const double value = step * static_cast<double>(k);
+    std::string label = spec.name_of(value, digits);
+    if (marks_.empty() || label != marks_.back().label) marks_.push_back({value, std::move(label)});
   }
 }
 

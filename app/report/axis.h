@@ -1,6 +1,7 @@
 // An axis of a plot: maps numbers to positions, and picks the numbers that get a mark: 1, 2, 2.5
 // and 5 times a power of ten, or powers of two. At least four marks have a label, except where
-// whole numbers are counted and there are not so many. No two labels are the same.
+// whole numbers are counted and there are not so many, or where nine digits cannot tell them apart.
+// No two labels are the same.
 #pragma once
 
 #include <functional>
@@ -10,7 +11,7 @@
 
 namespace ringlet::app::report {
 
-/// How a number is written beside a mark: "0.25", "1500", "15k", "2.5M", "1e-5".
+/// How a number is written beside a mark: "0.25", "1500", "15k", "2.5M", "2.5e-6".
 std::string short_number(double value, int digits = 4);
 /// 0.915 as "91.5 %".
 std::string percent(double value, int digits = 4);

@@ -41,7 +41,49 @@ TEST(ShortNumber, IsShort) {
   EXPECT_EQ(short_number(2.5e6), "2.5M");
   EXPECT_EQ(short_number(3e9), "3G");
   EXPECT_EQ(short_number(1e-5), "1e-5");
+  EXPECT_EQ(short_number(2.5e-6), "2.5e-6");
+  EXPECT_EQ(short_number(-1.20345e-12), "-1.203e-12");
+  EXPECT_EQ(short_number(1.20345e-12, 1), "1e-12");
   EXPECT_EQ(percent(0.915), "91.5 %");
+}
+
+/// What a label such as "15k", "2.5e-6" or "91.5 %" says.
+double number_in(const std::string& label) {
+  std::size_t end = 0;
+  const double number = std::stod(label, &end);
+  const std::string unit = label.substr(end);
+  const double factor = unit == "k" ? 1e3 : unit == "M" ? 1e6 : unit == "G" ? 1e9 : 1;
+  return unit == " %" ? number / 100 : number * factor;
+}
+
+TEST(Axis, SaysItsMarks) {
+  for (const double top : {3e-7, 1.2e-5, 1.2e-4, 0.0012, 1.0, 7.3, 123456.0, 3e11, 4e13}) {
+    for (const double share : {0.0, 0.5, 0.99, 0.9999}) {
+      for (const bool log : {false, true}) {
+        if (log && share == 0) continue;
+        for (const bool percent : {false, true}) {
+          const Axis axis({.log = log, .percent = percent}, share * top, top, 0, 100, 5);
+          const double span = axis.high() - axis.low();
+          std::vector<std::string> labels;
+          for (const Axis::Mark& mark : axis.marks()) {
+            if (mark.label.empty()) continue;
+            EXPECT_NEAR(number_in(mark.label), mark.value, span / 400) << mark.label;
+            labels.push_back(mark.label);
+          }
+          EXPECT_GE(labels.size(), 4u) << share * top << " to " << top;
+          std::sort(labels.begin(), labels.end());
+          EXPECT_EQ(std::adjacent_find(labels.begin(), labels.end()), labels.end());
+        }
+      }
+    }
+  }
+}
+
+TEST(Axis, HasNoTwoMarksOfOneLabel) {
+  EXPECT_EQ(labels_of(Axis({}, 2.302585093, 2.302585093 + 3e-10, 0, 100, 5)),
+            (Words{"2.30258509"}));
+  const auto rough = [](double value) { return fmt::format("{:.0f}", value); };
+  EXPECT_EQ(labels_of(Axis({.label = rough}, 1, 2.4, 0, 100, 5)), (Words{"1", "2"}));
 }
 
 TEST(LinearAxis, MarksRoundNumbers) {
