@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
+#include <set>
 
 #include "app/report/all_reduce_groups.h"
 #include "app/report/all_reduce_page.h"
@@ -48,6 +50,13 @@ bool is_as_fast(const bench::Series& series, const Group& group, std::int64_t by
          (row->median_us <= kAsFast * fastest->median_us || bench::are_equal(*row, *fastest));
 }
 
+/// "a, b and c"
+std::string list_text(std::vector<std::string> words) {
+  const std::string last = words.back();
+  words.pop_back();
+  return words.empty() ? last : fmt::format("{} and {}", fmt::join(words, ", "), last);
+}
+
 /// "two-shot and one-shot": with those that are equal to it at each of its sizes.
 std::string names_in(const Group& group, const Lead& lead, const std::vector<std::int64_t>& sizes) {
   std::vector<std::string> names{name_in(group, *lead.series)};
@@ -59,9 +68,16 @@ std::string names_in(const Group& group, const Lead& lead, const std::vector<std
     }
     if (is_equal) names.push_back(name_in(group, *other));
   }
-  const std::string last = names.back();
-  names.pop_back();
-  return names.empty() ? last : fmt::format("{} and {}", fmt::join(names, ", "), last);
+  return list_text(std::move(names));
+}
+
+/// With those at which no row counts.
+std::vector<std::int64_t> measured_sizes(const Group& group) {
+  std::set<std::int64_t> sizes;
+  for (const bench::Series* series : group) {
+    for (const bench::Measurement& row : series->rows) sizes.insert(row.bytes);
+  }
+  return {sizes.begin(), sizes.end()};
 }
 
 /// Without those at which nothing says which is the fastest.
@@ -94,12 +110,67 @@ std::vector<Lead> leads_of(const Group& group, const std::vector<std::int64_t>& 
   return leads;
 }
 
-std::string range_of(const Lead& lead, const std::vector<std::int64_t>& sizes) {
-  const std::string first = in_words(sizes[lead.begin]), last = in_words(sizes[lead.end - 1]);
-  if (lead.length() == sizes.size()) return sizes.size() == 1 ? "at " + first : "at every size";
-  if (lead.end == sizes.size()) return "from " + first;
-  if (lead.begin == 0) return "up to " + last;
-  return lead.length() == 1 ? "at " + first : fmt::format("from {} to {}", first, last);
+/// Neighbours among the measured sizes.
+struct Stretch {
+  std::size_t first = 0, last = 0;  // in the list of those
+};
+
+/// Some of the measured sizes as few stretches.
+std::vector<Stretch> stretches_of(const std::vector<std::int64_t>& some,
+                                  const std::vector<std::int64_t>& measured) {
+  std::vector<Stretch> stretches;
+  for (std::size_t i = 0; i < measured.size(); ++i) {
+    if (!std::binary_search(some.begin(), some.end(), measured[i])) continue;
+    const bool goes_on = !stretches.empty() && stretches.back().last + 1 == i;
+    if (!goes_on) stretches.push_back({i, i});
+    stretches.back().last = i;
+  }
+  return stretches;
+}
+
+/// "up to 4 KiB", "at every size"; what is between these has been measured, and all of it is meant.
+std::string range_of(const Stretch& stretch, const std::vector<std::int64_t>& measured) {
+  const std::string first = in_words(measured[stretch.first]);
+  const std::string last = in_words(measured[stretch.last]);
+  const bool begins = stretch.first == 0, ends = stretch.last + 1 == measured.size();
+  if (begins && ends) return measured.size() == 1 ? "at " + first : "at every size";
+  if (ends) return "from " + first;
+  if (begins) return "up to " + last;
+  return first == last ? "at " + first : fmt::format("from {} to {}", first, last);
+}
+
+/// "at 7 of 12 sizes": of more stretches than a sentence can bear.
+std::string number_of(const std::vector<std::int64_t>& some,
+                      const std::vector<std::int64_t>& measured) {
+  return fmt::format("at {} of {} sizes", some.size(), measured.size());
+}
+
+std::string range_of(const Lead& lead, const std::vector<std::int64_t>& decided,
+                     const std::vector<std::int64_t>& measured) {
+  const auto at = [&](std::size_t i) { return decided.begin() + static_cast<std::ptrdiff_t>(i); };
+  const std::vector<std::int64_t> sizes(at(lead.begin), at(lead.end));
+  const std::vector<Stretch> stretches = stretches_of(sizes, measured);
+  if (stretches.size() > kMostStretches) return number_of(sizes, measured);
+  std::vector<std::string> words;
+  for (const Stretch& stretch : stretches) words.push_back(range_of(stretch, measured));
+  return list_text(std::move(words));
+}
+
+/// "; open at 256 KiB to 1 MiB": where nothing says which is the fastest.
+std::string open_sizes(const std::vector<std::int64_t>& decided,
+                       const std::vector<std::int64_t>& measured) {
+  std::vector<std::int64_t> open;
+  std::ranges::set_difference(measured, decided, std::back_inserter(open));
+  if (open.empty()) return "";
+  const std::vector<Stretch> stretches = stretches_of(open, measured);
+  if (stretches.size() > kMostStretches) return "; open " + number_of(open, measured);
+  std::vector<std::string> words;
+  for (const Stretch& stretch : stretches) {
+    const std::string first = in_words(measured[stretch.first]);
+    const std::string last = in_words(measured[stretch.last]);
+    words.push_back(first == last ? first : fmt::format("{} to {}", first, last));
+  }
+  return "; open at " + list_text(std::move(words));
 }
 
 /// ", 3.1 times as fast as the ring at 32 KiB": where the ring is furthest behind.
@@ -150,14 +221,15 @@ std::string answer_of(const bench::Comparison& comparison) {
   const auto shorter = [](const Lead& a, const Lead& b) { return a.length() < b.length(); };
   // Of equals the last: large messages take the time.
   const auto main = std::max_element(leads.rbegin(), leads.rend(), shorter);
-  std::string text = fmt::format("{}{} {}{}", who, names_in(all, *main, sizes),
-                                 range_of(*main, sizes), beside_ring(*main, ring_of(all), sizes));
-  if (leads.size() > kMostStretches) return text;
+  const std::vector<std::int64_t> measured = measured_sizes(group);
+  std::string text =
+      fmt::format("{}{} {}{}", who, names_in(all, *main, sizes), range_of(*main, sizes, measured),
+                  beside_ring(*main, ring_of(all), sizes));
   for (const Lead& lead : leads) {
-    if (&lead == &*main) continue;
-    text += fmt::format("; {} {}", names_in(all, lead, sizes), range_of(lead, sizes));
+    if (&lead == &*main || leads.size() > kMostStretches) continue;
+    text += fmt::format("; {} {}", names_in(all, lead, sizes), range_of(lead, sizes, measured));
   }
-  return text;
+  return text + open_sizes(sizes, measured);
 }
 
 }  // namespace ringlet::app::report

@@ -113,11 +113,41 @@ TEST(AllReduceAnswer, PassesOverWhatDoesNotCount) {
     rows[bad].counts = false;
     rows[bad].median_us = 9000;
   }
-  EXPECT_EQ(answer(rows), "ring at every size");
+  EXPECT_EQ(answer(rows), "ring up to 1 KiB and from 16 KiB; open at 4 KiB");
   for (bench::Measurement& row : rows) row.counts = false;
   EXPECT_EQ(answer(rows), "the machine was busy, and nothing that was measured tells a winner");
   rows.resize(3);
   EXPECT_EQ(answer(rows), "the machine was busy, and nothing that was measured tells a winner");
+}
+
+TEST(AllReduceAnswer, NamesNoWinnerWhereSizesAreOpen) {
+  Rows rows;
+  add(rows, "ring", {20, 20, 40, 80, 160, 320, 640, 999});
+  add(rows, "tree", {3, 5, 50, 100, 400, 800, 999, 1999});
+  rows = sure(rows);
+  const auto leave_out = [&](std::initializer_list<std::size_t> sizes) {
+    for (const std::size_t size : sizes) rows[size].counts = rows[8 + size].counts = false;
+  };
+  leave_out({2, 3, 4, 5, 6, 7});
+  EXPECT_EQ(answer(rows),
+            "tree up to 4 KiB, 6.7 times as fast as the ring at 1 KiB; open at 16 KiB to 16 MiB");
+  for (bench::Measurement& row : rows) row.counts = true;
+  leave_out({0, 3});
+  EXPECT_EQ(answer(rows),
+            "ring at 16 KiB and from 256 KiB; tree at 4 KiB; open at 1 KiB and 64 KiB");
+  leave_out({5});
+  EXPECT_EQ(answer(rows),
+            "ring at 16 KiB, at 256 KiB and from 4 MiB; tree at 4 KiB; open at 1 KiB, 64 KiB and "
+            "1 MiB");
+  leave_out({1, 7});
+  rows[3].counts = rows[11].counts = true;
+  EXPECT_EQ(answer(rows),
+            "ring from 16 KiB to 256 KiB and at 4 MiB; open at 1 KiB to 4 KiB, 1 MiB and 16 MiB");
+  rows.clear();
+  add(rows, "ring", {1, 1, 1, 1, 1, 1, 1, 1});
+  add(rows, "tree", {9, 9, 9, 9, 9, 9, 9, 9});
+  leave_out({0, 2, 4, 6});
+  EXPECT_EQ(answer(rows), "ring at 4 of 8 sizes; open at 4 of 8 sizes");
 }
 
 TEST(AllReducePlots, TellApartWhatRanOverSeveralTransports) {
