@@ -52,6 +52,8 @@ class Axis {
 
   /// Whether a number has a position.
   bool shows(double value) const;
+  /// Whether it lies between the axis' ends.
+  bool holds(double value) const { return low_ <= value && value <= high_; }
   /// Always a position between the axis' ends: what is beyond them is there.
   double at(double value) const;
   double low() const { return low_; }

@@ -87,7 +87,8 @@ Html rate_plot(const ScalingPage& page) {
             .note = "band: 95 % interval",
             .x = replicas_axis(),
             .y = {.title = "samples/s", .round = true, .include_low = 0},
-            .series = series_of(page, &ScalingRow::rate)};
+            .series = series_of(page, &ScalingRow::rate),
+            .whole_bands = true};
   const ScalingRow& first = page.rows.front();
   Series ideal{.name = "ideal", .color = kGrey, .look = Look::dashed};
   for (const ScalingRow& row : page.rows) {

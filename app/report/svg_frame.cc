@@ -99,6 +99,25 @@ Html numbers_of(const std::vector<double>& values) {
   return text;
 }
 
+/// The lines along one side of a band, with gaps where the band goes on beyond the axis.
+Html edge_of(const Series& series, const std::vector<double>& values, const Axis& x,
+             const Axis& y) {
+  Html path;
+  bool was_shown = false, was_held = false;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const bool shown =
+        x.shows(series.curve.x[i]) && y.shows(series.low[i]) && y.shows(series.high[i]);
+    const bool held = y.holds(values[i]);
+    if (shown) {
+      print(path, "{}{:.1f} {:.1f}", was_shown && (was_held || held) ? "L" : "M",
+            x.at(series.curve.x[i]), y.at(values[i]));
+    }
+    was_shown = shown;
+    was_held = held;
+  }
+  return path;
+}
+
 }  // namespace
 
 void draw_series(Html& svg, const Series& series, const Axis& x, const Axis& y) {
@@ -124,7 +143,7 @@ void draw_band(Html& svg, const Series& series, const Axis& x, const Axis& y) {
     return x.shows(series.curve.x[i]) && y.shows(series.low[i]) && y.shows(series.high[i]);
   };
   const auto point = [&](std::size_t i, double value) {
-    return markup("{:.1f} {:.1f}", x.at(series.curve.x[i]), std::clamp(y.at(value), kTop, kBottom));
+    return markup("{:.1f} {:.1f}", x.at(series.curve.x[i]), y.at(value));
   };
   Html path;
   for (std::size_t begin = 0, end = 0; begin < series.low.size(); begin = end + 1) {
@@ -136,7 +155,9 @@ void draw_band(Html& svg, const Series& series, const Axis& x, const Axis& y) {
     if (end > begin) path += back + "Z";
   }
   if (path.empty()) return;
-  print(svg, "<path class=\"band c{}\" d=\"{}\"/>\n", series.color % kColors, path);
+  print(svg, "<path class=\"band c{0}\" d=\"{1}\"/><path class=\"edge c{0}\" d=\"{2}{3}\"/>\n",
+        series.color % kColors, path, edge_of(series, series.low, x, y),
+        edge_of(series, series.high, x, y));
 }
 
 }  // namespace ringlet::app::report

@@ -44,8 +44,8 @@ Html empty_figure(const std::string& id, const std::string& title);
 /// The line and its points, with the numbers for the read-outs.
 void draw_series(Html& svg, const Series& series, const Axis& x, const Axis& y);
 
-/// The series' spread, as one shape for each stretch without a gap; nothing where it has none. What
-/// is beyond the axis ends at the plot's edge.
+/// The series' spread, as one shape for each stretch without a gap, and its edges; nothing where it
+/// has none. What is beyond the axis ends at the plot's edge, without an edge of its own.
 void draw_band(Html& svg, const Series& series, const Axis& x, const Axis& y);
 
 }  // namespace ringlet::app::report

@@ -1,5 +1,7 @@
 #include "app/report/svg_plot.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -40,15 +42,21 @@ void for_each_point(const Plot& plot, F f) {
 }
 
 /// The lines' range with that of the bands around them. Bands make an axis a tenth longer at each
-/// end at most, so that one call that was interrupted does not flatten the lines.
-Range with_bands(const AxisSpec& axis, const Range& lines, const Range& bands) {
+/// end at most, so that one call that was interrupted does not flatten the lines; whole ones ten
+/// times, and any length beside a flat line.
+Range with_bands(const Plot& plot, const Range& lines, const Range& bands) {
   if (lines.empty() || bands.empty()) return lines;
-  const auto up = [&](double value) { return axis.log ? std::log(value) : value; };
-  const auto down = [&](double value) { return axis.log ? std::exp(value) : value; };
-  const double tenth = (up(lines.high) - up(lines.low)) / 10;
+  const bool log = plot.y.log;
+  const auto up = [&](double value) { return log ? std::log(value) : value; };
+  const auto down = [&](double value) { return log ? std::exp(value) : value; };
+  const double low = up(std::min(lines.low, plot.y.include_low));
+  const double high = up(std::max(lines.high, plot.y.include_high));
+  const double limit = !plot.whole_bands ? (high - low) / 10
+                       : high > low      ? (high - low) * 10
+                                         : std::numeric_limits<double>::infinity();
   Range range = lines;
-  range.add(std::max(bands.low, down(up(lines.low) - tenth)));
-  range.add(std::min(bands.high, down(up(lines.high) + tenth)));
+  range.add(std::max(bands.low, down(up(lines.low) - limit)));
+  range.add(std::min(bands.high, down(up(lines.high) + limit)));
   return range;
 }
 
@@ -60,7 +68,7 @@ Range y_range(const Plot& plot) {
       if (!edge->empty() && can_show(plot.y, edge->at(i))) bands.add(edge->at(i));
     }
   });
-  return with_bands(plot.y, lines, bands);
+  return with_bands(plot, lines, bands);
 }
 
 /// Bands, then what is faint, then grey lines, then those that stand out.
@@ -91,10 +99,17 @@ std::vector<EndLabel> end_labels_of(const Plot& plot) {
   return labels;
 }
 
-std::string note_of(const Plot& plot, std::size_t unnamed) {
-  if (unnamed == 0) return plot.note;
-  return fmt::format("{}{}the pointer names {} more", plot.note, plot.note.empty() ? "" : "; ",
-                     unnamed);
+bool is_cut(const std::vector<double>& edge, const Axis& y) {
+  return std::ranges::any_of(edge, [&](double value) { return y.shows(value) && !y.holds(value); });
+}
+
+std::string note_of(const Plot& plot, const Axis& y, std::size_t unnamed) {
+  std::vector<std::string> notes;
+  if (!plot.note.empty()) notes.push_back(plot.note);
+  const auto cut = [&](const Series& one) { return is_cut(one.low, y) || is_cut(one.high, y); };
+  if (std::ranges::any_of(plot.series, cut)) notes.emplace_back("a band goes on beyond the plot");
+  if (unnamed > 0) notes.push_back(fmt::format("the pointer names {} more", unnamed));
+  return fmt::format("{}", fmt::join(notes, "; "));
 }
 
 /// The attributes from which the page's script computes the position of a number.
@@ -126,7 +141,7 @@ Html figure_of(const Plot& plot) {
   draw_x_axis(svg, x, plot.x.title, right);
   draw_all_series(svg, plot, x, y);
   const std::size_t unnamed = draw_end_labels(svg, std::move(labels), right);
-  return head_of(plot.id, plot.title, note_of(plot, unnamed)) + svg + "</svg></figure>\n";
+  return head_of(plot.id, plot.title, note_of(plot, y, unnamed)) + svg + "</svg></figure>\n";
 }
 
 }  // namespace ringlet::app::report

@@ -44,6 +44,9 @@ struct Plot {
   std::string note{};  ///< beside the title, in small; may be empty
   AxisSpec x{}, y{};
   std::vector<Series> series{};
+  /// Whether bands are intervals, which the axis shows whole; not where that would make the lines
+  /// flat. Else they make it a little longer at most.
+  bool whole_bands = false;
 };
 
 /// <figure id="ID" class="plot">. A plot without a point that can be shown says so.

@@ -59,6 +59,7 @@ Series accuracy_of(const RunFolder& run, const std::string& set) {
 Plot accuracy_plot(const std::string& id, const std::string& title) {
   Plot plot{id, title, "by step; band: deviation of ten folds", axis("step"), shares(), {}};
   plot.x.whole = true;
+  plot.whole_bands = true;
   return plot;
 }
 

@@ -362,6 +362,42 @@ TEST(SvgPlot, ShowsASpreadThatDoesNotFlattenTheLine) {
   EXPECT_EQ(count_of(figure_of(Plot{.id = "p", .series = {{"s", ramp(4)}}}), "band"), 0u);
 }
 
+/// The d of the first path of this class.
+std::string path_of(const std::string& html, const std::string& name) {
+  const auto begin = html.find(" d=\"", html.find("<path class=\"" + name)) + 4;
+  return html.substr(begin, html.find('"', begin) - begin);
+}
+
+TEST(SvgPlot, ShowsWholeBandsThatAreIntervals) {
+  Series line{"s", ramp(3)};  // 0, 1, 2
+  line.low = {-4, -3, 1};
+  line.high = {4, 3, 5};
+  Plot plot{.id = "p", .series = {line}};
+  EXPECT_NE(figure_of(plot).str().find("data-yrange=\"-0.2,2.2,0\""), std::string::npos);
+  plot.whole_bands = true;
+  EXPECT_NE(figure_of(plot).str().find("data-yrange=\"-4,5,0\""), std::string::npos);
+  plot.series.front().high.back() = 1000;
+  EXPECT_NE(figure_of(plot).str().find("data-yrange=\"-4,22,0\""), std::string::npos);
+  plot.series = {{.name = "flat", .curve = {{1}, {0.9}}, .low = {-7}, .high = {8}}};
+  EXPECT_NE(figure_of(plot).str().find("data-yrange=\"-7,8,0\""), std::string::npos);
+}
+
+TEST(SvgPlot, LeavesABandOpenWhereItGoesOnBeyond) {
+  Series line{"s", ramp(4)};
+  line.low = {0, 1, 2, 3};
+  line.high = {99, 99, 2.2, 3.2};
+  Plot plot{.id = "p", .note = "n", .series = {line}};
+  const std::string cut = figure_of(plot);
+  EXPECT_EQ(path_of(cut, "edge"),
+            "M56.0 228.0L192.7 163.8L329.3 99.5L466.0 35.3"  // below
+            "M56.0 16.0M192.7 16.0L329.3 86.7L466.0 22.4");  // above
+  EXPECT_NE(cut.find("<small>n; a band goes on beyond the plot</small>"), cut.npos) << cut;
+  plot.series.front().high = {0.1, 1.1, 2.1, 3.1};
+  const std::string whole = figure_of(plot);
+  EXPECT_EQ(count_of(path_of(whole, "edge"), "M"), 2u);
+  EXPECT_NE(whole.find("<small>n</small>"), whole.npos);
+}
+
 TEST(SvgPlot, SaysThatThereIsNothing) {
   for (const std::string& html :
        {figure_of(Plot{.id = "p"}).str(),
