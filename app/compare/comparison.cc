@@ -140,10 +140,12 @@ std::vector<std::size_t> beyond(const Comparison& comparison, double limit) {
 
 std::string answer_of(const Comparison& comparison) {
   const Tally tally = tally_of(comparison);
-  const std::string rows = rows_text(comparison.pairs.size());
-  if (tally.not_counted == comparison.pairs.size()) {
-    return fmt::format("Nothing can be said: none of {} counts", rows);
+  const std::size_t counted = comparison.pairs.size() - tally.not_counted;
+  if (counted == 0) {
+    return fmt::format("Nothing can be said: none of {} counts", rows_text(tally.not_counted));
   }
+  std::string rows = rows_text(counted);
+  if (tally.not_counted > 0) rows += counted == 1 ? " that counts" : " that count";
   if (!tally.worst) return fmt::format("None of {} is worse", rows);
   const Pair& worst = comparison.pairs[*tally.worst];
   return fmt::format("{} of {} {} worse, most of all {} by {}", tally.worse, rows,

@@ -60,7 +60,8 @@ std::string text_of_number(double value);
 std::string text_of_spread(const Figure& figure);
 /// "worse", "does not count", "worse; no interval: one measurement each"
 std::string verdict_words(const Pair& pair);
-/// "2 of 60 rows are worse, most of all ring 4K by 1.203 (1.121 to 1.290)"
+/// "2 of 60 rows are worse, most of all ring 4K by 1.203 (1.121 to 1.290)", of "55 rows that count"
+/// where others do not.
 std::string answer_of(const Comparison& comparison);
 /// "1 better, 55 equal, 2 not counted": the other rows; and how many have no interval.
 std::string others_of(const Comparison& comparison);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -27,6 +28,7 @@ constexpr int kColorA = report::kBaseline, kColorB = report::kBest;
 constexpr char kStyle[] =
     "td.worse { color: var(--bad); font-weight: 600; } td.better { color: var(--c2); }\n"
     "#rows small { color: var(--soft); } tr.uncounted td { color: var(--soft); }\n";
+constexpr char kHollow[] = "; rings: do not count";
 
 constexpr char kHow[] =
     "<p class=\"note\">The ratio is B&rsquo;s time over A&rsquo;s: above 1 B is slower, and worse. "
@@ -54,32 +56,58 @@ report::AxisSpec bytes_axis() {
   return {.title = "bytes on each rank", .log = true, .binary = true, .label = bench::rough_size};
 }
 
-/// What one side says of the pairs, with its intervals where all have one.
-Series side_series(const Comparison& comparison, Run run, Row Pair::*side) {
-  const bool is_b = side == &Pair::b;
-  Series series{.name = comparison.names[is_b ? 1 : 0],
-                .color = is_b ? kColorB : kColorA,
-                .look = report::Look::dotted_line};
-  bool all = true;
-  for (std::size_t i = run.first; i < run.second; ++i) {
-    const Row& row = comparison.pairs[i].*side;
-    series.curve.add(static_cast<double>(row.bytes), row.figure.value);
-    series.low.push_back(row.figure.low);
-    series.high.push_back(row.figure.high);
-    all = all && row.figure.has_interval();
+/// A figure of pairs over their sizes.
+struct SizeLine {
+  std::string name;
+  int color = 0;
+  bool has_band = true;
+};
+
+/// Adds the pairs' figures, with intervals where all have one. Those that do not count are rings
+/// beside the line.
+template <class FigureOf, class Counts>
+void add_line(Plot& plot, const SizeLine& line, std::span<const Pair> pairs, FigureOf figure_of,
+              Counts counts) {
+  Series series{.name = line.name, .color = line.color, .look = report::Look::dotted_line};
+  Series rings{.color = line.color, .look = report::Look::hollow, .named = false};
+  bool all = line.has_band;
+  for (const Pair& pair : pairs) {
+    const Figure& figure = figure_of(pair);
+    const auto bytes = static_cast<double>(pair.a.bytes);
+    if (!counts(pair)) {
+      rings.curve.add(bytes, figure.value);
+      continue;
+    }
+    series.curve.add(bytes, figure.value);
+    series.low.push_back(figure.low);
+    series.high.push_back(figure.high);
+    all = all && figure.has_interval();
   }
   if (!all) series.low = series.high = {};
-  return series;
+  plot.series.push_back(std::move(series));
+  if (rings.curve.size() == 0) return;
+  plot.series.push_back(std::move(rings));
+  if (!plot.note.ends_with(kHollow)) plot.note += kHollow;
+}
+
+std::span<const Pair> within(const Comparison& comparison, Run run) {
+  return std::span(comparison.pairs).subspan(run.first, run.second - run.first);
 }
 
 Plot time_plot(const Comparison& comparison, Run run, const std::string& id) {
-  return {
-      .id = id,
-      .title = comparison.pairs[run.first].a.name,
-      .note = "median; band: its interval",
-      .x = bytes_axis(),
-      .y = {.title = "µs", .log = true},
-      .series = {side_series(comparison, run, &Pair::a), side_series(comparison, run, &Pair::b)}};
+  Plot plot{.id = id,
+            .title = comparison.pairs[run.first].a.name,
+            .note = "median; band: its interval",
+            .x = bytes_axis(),
+            .y = {.title = "µs", .log = true}};
+  for (Row Pair::*side : {&Pair::a, &Pair::b}) {
+    const bool is_b = side == &Pair::b;
+    add_line(
+        plot, {comparison.names[is_b ? 1 : 0], is_b ? kColorB : kColorA}, within(comparison, run),
+        [&](const Pair& pair) -> const Figure& { return (pair.*side).figure; },
+        [&](const Pair& pair) { return (pair.*side).why_not.empty(); });
+  }
+  return plot;
 }
 
 Plot ratio_plot(const Comparison& comparison, const std::vector<Run>& names,
@@ -89,21 +117,14 @@ Plot ratio_plot(const Comparison& comparison, const std::vector<Run>& names,
             .title = "B / A",
             .note = has_bands ? "above 1 B is slower; band: the interval" : "above 1 B is slower",
             .x = bytes_axis(),
-            .y = {.title = "ratio of times", .round = true, .include_low = 1, .include_high = 1}};
+            .y = {.title = "ratio of times", .round = true, .include_low = 1, .include_high = 1},
+            .whole_bands = true};
+  int color = 0;
   for (const Run& run : names) {
-    Series series{.name = name_in(comparison.pairs[run.first]),
-                  .color = static_cast<int>(plot.series.size() % report::kColors),
-                  .look = report::Look::dotted_line};
-    bool all = has_bands;
-    for (std::size_t i = run.first; i < run.second; ++i) {
-      const Figure& ratio = comparison.pairs[i].ratio;
-      series.curve.add(static_cast<double>(comparison.pairs[i].a.bytes), ratio.value);
-      series.low.push_back(ratio.low);
-      series.high.push_back(ratio.high);
-      all = all && ratio.has_interval();
-    }
-    if (!all) series.low = series.high = {};
-    plot.series.push_back(std::move(series));
+    add_line(
+        plot, {name_in(comparison.pairs[run.first]), color++ % report::kColors, has_bands},
+        within(comparison, run), [](const Pair& pair) -> const Figure& { return pair.ratio; },
+        [](const Pair& pair) { return pair.counts(); });
   }
   return plot;
 }
@@ -168,7 +189,7 @@ Html row_html(const Pair& pair) {
   }
   return markup(
       "<tr{}><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>"
-      "<td class=\"text {}\">{}</td><td class=\"text\">{}</td></tr>\n",
+      "<td class=\"text {}\">{}</td><td class=\"text why\">{}</td></tr>\n",
       pair.counts() ? Html() : Html(" class=\"uncounted\""), pair.a.name,
       pair.a.bytes > 0 ? bench::rough_size(static_cast<double>(pair.a.bytes)) : "",
       figure_html(pair.a.figure), figure_html(pair.b.figure), text_of_ratio({pair.ratio.value}),

@@ -455,6 +455,19 @@ TEST_F(CompareTwo, LeaveRowsThatDoNotCountUndecided) {
   EXPECT_EQ(verdict_words(comparison.pairs.back()), "does not count");
   EXPECT_EQ(notes_of(comparison).front(), "new.json: naive 8K does not count: rounds differ");
   EXPECT_EQ(others_of(comparison), "1 better, 1 equal, 1 not counted");
+  EXPECT_EQ(answer_of(comparison),
+            "1 of 3 rows that count is worse, most of all ring 16K by 1.200 (1.142 to 1.260)");
+  const std::string page = comparison_page(comparison);
+  for (const char* part :
+       {"band: its interval; rings: do not count</small>", "class=\"series c0 hollow\"",
+        "does not count</td><td class=\"text why\">B: rounds differ</td>"}) {
+    EXPECT_NE(page.find(part), std::string::npos) << part;
+  }
+  // Over no size a ratio of naive counts, and of its times A's alone.
+  const auto naive = page.find("id=\"time-1-3\"");
+  EXPECT_NE(page.find("data-name=\"old.json\" data-x=\"8192\"", naive), std::string::npos);
+  EXPECT_NE(page.find("data-name=\"new.json\" data-x=\"\"", naive), std::string::npos);
+  EXPECT_EQ(page.find("data-y=\"50\""), std::string::npos);
 }
 
 TEST_F(CompareTwo, SayWhereThereIsNoInterval) {
