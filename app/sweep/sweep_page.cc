@@ -84,13 +84,13 @@ std::string state_of(const Outcome& outcome) {
 Html runs_table(const Results& results) {
   Html html =
       "<div class=\"scroll\"><table class=\"wide\" id=\"runs\"><thead><tr><th>folder</th>"
-      "<th>state</th><th>epochs</th><th>training loss</th><th>test loss</th><th>test accuracy</th>"
-      "<th>seconds</th></tr></thead><tbody>\n";
+      "<th class=\"text\">state</th><th>epochs</th><th>training loss</th>"
+      "<th>test loss</th><th>test accuracy</th><th>seconds</th></tr></thead><tbody>\n";
   for (std::size_t i = 0; i < results.plan.runs.size(); ++i) {
     const Outcome& outcome = results.outcomes[i];
     html += markup(
-        "<tr><td>{}</td><td>{}</td><td>{}</td><td>{:.4f}</td><td>{:.4f}</td><td>{:.2f} %</td>"
-        "<td>{:.1f}</td></tr>\n",
+        "<tr><td>{}</td><td class=\"text why\">{}</td><td>{}</td><td>{:.4f}</td>"
+        "<td>{:.4f}</td><td>{:.2f} %</td><td>{:.1f}</td></tr>\n",
         results.plan.runs[i].folder, state_of(outcome), outcome.epochs, outcome.train_loss,
         outcome.test_loss, 100 * outcome.test_accuracy, outcome.seconds);
   }
@@ -153,6 +153,7 @@ report::Plot epochs_plot(const Results& results, const Curves& curves) {
   plot.x.whole = true;
   plot.y.round = true;
   plot.y.percent = has_accuracy;
+  plot.whole_bands = true;
   for (std::size_t rank = 0; rank < std::min(results.ranked.size(), kMostCurves); ++rank) {
     plot.series.push_back(curve_of(
         results, curves, results.ranked[rank],
@@ -172,7 +173,7 @@ std::string sweep_page(const SweepPlan& plan, const Outcomes& outcomes, const Cu
   Html body =
       markup("<header><h1>{}</h1>\n<p class=\"lede\">{}</p></header>\n", answer_of(results), title);
   body += verdicts_of(results);
-  body += "<div class=\"plots\">\n" + report::figure_of(settings_plot(results)) +
+  body += "<div class=\"grid\">\n" + report::figure_of(settings_plot(results)) +
           report::figure_of(epochs_plot(results, curves)) + "</div>\n";
   body += "<h2>Settings</h2>\n" + settings_table(results);
   body += "<h2>Runs</h2>\n" + runs_table(results);

@@ -130,7 +130,8 @@ std::string answer(const SweepPlan& plan, const Outcomes& outcomes, const Figure
   const auto like = std::count_if(
       all.begin(), all.end(), [](const Comparison& one) { return one.verdict == Verdict::equal; });
   if (like > 0)
-    text += fmt::format(", from which {} of {} others does not differ", like, all.size());
+    text += fmt::format(", from which {} of {} others {} not differ", like, all.size(),
+                        like == 1 ? "does" : "do");
   return text;
 }
 

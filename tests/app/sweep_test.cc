@@ -189,6 +189,10 @@ TEST(SweepResults, SayOfTheBestWhatDoesNotDifferFromIt) {
   const Outcomes outcomes = done({0.50, 0.80, 0.81, 0.51, 0.82, 0.79, 0.49, 0.81, 0.80});
   EXPECT_EQ(answer(plan, outcomes, figure_of(outcomes)),
             "lr 0.2: 81.00 % ± 1.00 % (3 seeds), from which 1 of 2 others does not differ");
+  const Outcomes alike = done({0.80, 0.80, 0.81, 0.81, 0.82, 0.79, 0.79, 0.81, 0.80});
+  EXPECT_EQ(answer(plan, alike, figure_of(alike)).substr(0, 6), "lr 0.2");
+  EXPECT_NE(answer(plan, alike, figure_of(alike)).find("2 of 2 others do not differ"),
+            std::string::npos);
   EXPECT_EQ(answer(plan, Outcomes(9), figure_of(outcomes)), "");
 }
 
@@ -283,6 +287,8 @@ TEST(SweepPage, ShowsSettingsAndEscapesTheirNames) {
   }
   const std::string page = sweep_page(plan, outcomes, curves, "a sweep");
   EXPECT_EQ(page.find("<b>"), std::string::npos);
+  EXPECT_NE(page.find("<div class=\"grid\">\n<figure class=\"plot\""), std::string::npos);
+  EXPECT_NE(page.find("<td class=\"text why\">done</td>"), std::string::npos);
   EXPECT_NE(page.find("data c: 85.00 % ± 7.07 % (2 seeds)"), std::string::npos);
   for (const char* id : {"id=\"verdicts\"", "id=\"settings\"", "id=\"runs\"", "id=\"epochs\""}) {
     EXPECT_NE(page.find(id), std::string::npos) << id;
