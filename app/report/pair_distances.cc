@@ -40,6 +40,18 @@ std::string_view cut_field(std::string_view& line) {
   return field;
 }
 
+/// A set's name without the quotes that a comma in it asks for. Older tables have none.
+std::string name_in(std::string_view field) {
+  const bool is_quoted = field.size() >= 2 && field.front() == '"' && field.back() == '"';
+  if (!is_quoted) return std::string(field);
+  std::string name;
+  for (std::size_t i = 1; i + 1 < field.size(); ++i) {
+    name += field[i];
+    if (field[i] == '"' && field[i + 1] == '"' && i + 2 < field.size()) ++i;
+  }
+  return name;
+}
+
 /// False for a line that is no pair's, or not the next one's.
 bool add_line(std::string_view line, std::vector<PairDistances>& sets) {
   constexpr double kMost = 4.001;  // of unit vectors: 4
@@ -49,7 +61,8 @@ bool add_line(std::string_view line, std::vector<PairDistances>& sets) {
   const bool reads = read_number(cut_field(line), distance) && read_number(cut_field(line), same) &&
                      read_number(cut_field(line), pair);
   if (!reads || !(distance >= 0 && distance <= kMost) || (same != 0 && same != 1)) return false;
-  if (sets.empty() || sets.back().name != line) sets.push_back({std::string(line), {}, {}});
+  const std::string name = name_in(line);
+  if (sets.empty() || sets.back().name != name) sets.push_back({name, {}, {}});
   PairDistances& set = sets.back();
   if (pair != std::ssize(set.distances)) return false;
   set.distances.push_back(distance);

@@ -33,6 +33,20 @@ TEST(PairDistances, AreReadAsTheyWereWritten) {
   EXPECT_TRUE(parse_distances("", "it").empty());
 }
 
+TEST(PairDistances, HaveNamesWithCommasInQuotes) {
+  train::Verified set{
+      .name = "a, \"b\"", .figures = {}, .distances = {0.5, 1}, .same = {true, false}};
+  set.figures.roc = {{.threshold = 0.25, .false_accepts = 0, .true_accepts = 1}};
+  const std::string table = train::distance_table({set});
+  EXPECT_EQ(table, "set,pair,same,distance\n\"a, \"\"b\"\"\",0,1,0.5\n\"a, \"\"b\"\"\",1,0,1\n");
+  EXPECT_EQ(train::roc_table({set}),
+            "set,threshold,false_accept_rate,true_accept_rate\n\"a, \"\"b\"\"\",0.25,0,1\n");
+  EXPECT_EQ(parse_distances(table, "it").at(0).name, set.name);
+  // As tables were written before.
+  EXPECT_EQ(parse_distances("set,pair,same,distance\na, b,0,1,0.5\na, b,1,0,1\n", "it").at(0).name,
+            "a, b");
+}
+
 TEST(PairDistances, OfAnotherTableAreRefusedWithTheirLine) {
   const std::string head = "set,pair,same,distance\n";
   for (const char* line : {"lfw,0,1", "lfw,0,1,nan", "lfw,0,1,inf", "lfw,0,1,-1", "lfw,0,1,5",

@@ -21,7 +21,7 @@ struct Verified {
 /// "0.99700+-0.00269", as InsightFace has it.
 std::string in_words(const FoldedAccuracy& accuracy);
 
-/// roc.csv: set,threshold,false_accept_rate,true_accept_rate
+/// roc.csv: set,threshold,false_accept_rate,true_accept_rate. A name with a comma is in quotes.
 std::string roc_table(const std::vector<Verified>& sets);
 
 /// distances.csv: set,pair,same,distance. Pairs count from 0; same is 1 or 0.
