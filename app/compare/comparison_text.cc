@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "app/compare/comparison.h"
-#include "app/report/end_labels.h"
+#include "app/report/short_names.h"
 #include "base/one_line.h"
 #include "bench/all_reduce/sizes.h"
 #include "train/recipe/version.h"

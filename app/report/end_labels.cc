@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string_view>
+#include <utility>
 
+#include "app/report/short_names.h"
 #include "app/report/svg_frame.h"
 #include "app/report/svg_plot.h"
 
@@ -13,45 +14,15 @@ namespace {
 
 // In the drawing's units, for the larger letters that a telephone gets (page.css).
 constexpr double kLine = 13.8;
-constexpr double kCharacter = 7.4;
-constexpr double kCapital = 9.6;
-constexpr double kWide = 13;    // m, w and the like
 constexpr double kLeader = 14;  // from a line's end to its name
-constexpr std::size_t kMostCharacters = 22;
-
-bool begins_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; }
-
-std::size_t characters_of(const std::string& text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), begins_character));
-}
-
-/// Enough for the text in the fonts that browsers have.
-double width_of(const std::string& text) {
-  double width = 0;
-  for (const char c : text) {
-    if (!begins_character(c)) continue;
-    const bool wide = std::string_view("mwMW@%").find(c) != std::string_view::npos;
-    width += wide ? kWide : c >= 'A' && c <= 'Z' ? kCapital : kCharacter;
-  }
-  return width;
-}
-
-/// Where character `index` of the text begins.
-std::size_t byte_of(const std::string& text, std::size_t index) {
-  std::size_t seen = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (begins_character(text[i]) && seen++ == index) return i;
-  }
-  return text.size();
-}
+constexpr std::size_t kMostColumns = 22;
 
 void draw_label(Html& svg, const EndLabel& label, double right, double y) {
   const char* strong = label.color == kGrey ? "" : " strong";
   print(svg, "<path class=\"leader c{}\" d=\"M{:.1f} {:.1f}H{:.1f}L{:.1f} {:.1f}\"/>", label.color,
         label.x, label.y, right, right + kLeader - 4, y);
   print(svg, "<text class=\"name c{}{}\" x=\"{:.1f}\" y=\"{:.1f}\">{}<title>{}</title></text>\n",
-        label.color, strong, right + kLeader, y, shortened(label.name, kMostCharacters),
-        label.name);
+        label.color, strong, right + kLeader, y, label.text, label.name);
 }
 
 }  // namespace
@@ -84,17 +55,17 @@ std::vector<double> spread_out(std::vector<double> wanted, double gap, double lo
   return wanted;
 }
 
-std::string shortened(const std::string& name, std::size_t characters) {
-  const std::size_t length = characters_of(name);
-  if (length <= characters) return name;
-  const std::size_t tail = characters / 2, head = characters - 1 - tail;
-  return name.substr(0, byte_of(name, head)) + "\u2026" + name.substr(byte_of(name, length - tail));
+void set_texts(std::vector<EndLabel>& labels) {
+  std::vector<std::string> names;
+  for (const EndLabel& label : labels) names.push_back(label.name);
+  names = shortened(names, kMostColumns);
+  for (std::size_t i = 0; i < labels.size(); ++i) labels[i].text = std::move(names[i]);
 }
 
 double room_for(const std::vector<EndLabel>& labels) {
   double widest = 0;
   for (const EndLabel& label : labels) {
-    widest = std::max(widest, width_of(shortened(label.name, kMostCharacters)));
+    widest = std::max(widest, width_of(label.text));
   }
   return kLeader + widest;
 }

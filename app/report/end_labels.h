@@ -11,6 +11,7 @@ namespace ringlet::app::report {
 
 struct EndLabel {
   std::string name{};
+  std::string text{};  ///< the name as it is written: set_texts()
   int color = 0;
   double x = 0, y = 0;  ///< where the line ends
 };
@@ -19,10 +20,10 @@ struct EndLabel {
 /// between `low` and `high`. `wanted` is in ascending order, and there is room for all.
 std::vector<double> spread_out(std::vector<double> wanted, double gap, double low, double high);
 
-/// A name of at most `characters`: of a longer one, its begin and its end.
-std::string shortened(const std::string& name, std::size_t characters);
+/// Shortens names that are long.
+void set_texts(std::vector<EndLabel>& labels);
 
-/// The width that the names take, in the drawing's units.
+/// The width that the texts take, in the drawing's units.
 double room_for(const std::vector<EndLabel>& labels);
 
 /// Draws the names behind `right`, where the plot ends. There is room for some sixteen; of more,

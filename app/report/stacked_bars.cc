@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/report/short_names.h"
 #include "app/report/svg_frame.h"
 #include "app/report/svg_plot.h"
 
@@ -22,6 +23,20 @@ void draw_bar(Html& svg, const StackedBars& bars, std::size_t bar, const Axis& y
           part.color % kColors, left, top, width, bottom - top, bars.labels[bar], part.name,
           bars.y.name_of(value));
     below += value;
+  }
+}
+
+/// Below the bars, each `every`-th one's label.
+void draw_labels(Html& svg, const StackedBars& bars, double pitch, std::size_t every) {
+  constexpr double kColumn = 7.4;           // of a text, in the drawing's units
+  constexpr std::size_t kLeastColumns = 6;  // so that a number is whole
+  const double room = pitch * static_cast<double>(every) / kColumn;
+  const std::vector<std::string> texts =
+      shortened(bars.labels, std::max(kLeastColumns, static_cast<std::size_t>(room)));
+  for (std::size_t bar = 0; bar < bars.labels.size(); bar += every) {
+    print(svg, "<text class=\"x\" x=\"{:.1f}\" y=\"{}\">{}<title>{}</title></text>",
+          kLeft + pitch * (static_cast<double>(bar) + 0.5), kBottom + 18, texts[bar],
+          bars.labels[bar]);
   }
 }
 
@@ -60,10 +75,8 @@ Html figure_of(const StackedBars& bars) {
   for (std::size_t bar = 0; bar < count; ++bar) {
     const double middle = kLeft + pitch * (static_cast<double>(bar) + 0.5);
     draw_bar(html, bars, bar, y, middle - width / 2, width);
-    if (bar % every != 0) continue;
-    print(html, "<text class=\"x\" x=\"{:.1f}\" y=\"{}\">{}</text>", middle, kBottom + 18,
-          bars.labels[bar]);
   }
+  draw_labels(html, bars, pitch, every);
   draw_base_line(html, bars.x_title);
   return html + "</svg></figure>\n";
 }

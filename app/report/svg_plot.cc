@@ -92,10 +92,13 @@ std::vector<EndLabel> end_labels_of(const Plot& plot) {
     std::size_t end = series.curve.size();
     while (end > 0 && !can_show(plot, series.curve, end - 1)) --end;
     if (end == 0) continue;
-    labels.push_back(
-        {series.name, series.color % kColors, series.curve.x[end - 1], series.curve.y[end - 1]});
+    labels.push_back({.name = series.name,
+                      .color = series.color % kColors,
+                      .x = series.curve.x[end - 1],
+                      .y = series.curve.y[end - 1]});
   }
   if (labels.size() < 2) labels.clear();
+  set_texts(labels);
   return labels;
 }
 

@@ -12,6 +12,7 @@
 #include "app/report/curve.h"
 #include "app/report/end_labels.h"
 #include "app/report/html.h"
+#include "app/report/short_names.h"
 #include "app/report/svg_plot.h"
 
 namespace ringlet::app::report {
@@ -295,8 +296,37 @@ TEST(EndLabels, KeepBeginAndEndOfALongName) {
   EXPECT_EQ(shortened("\u00e4\u00f6\u00fc\u00e4\u00f6\u00fc", 5), "\u00e4\u00f6\u2026\u00f6\u00fc");
 }
 
+TEST(ShortNames, TellNamesApart) {
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(shortened(Names{"ring", "resnet18-cifar10-lr0.1-cosine-b128",
+                            "resnet18-cifar10-lr0.25-cosine-b128"},
+                      22),
+            (Names{"ring", "\u2026lr0.1\u2026", "\u2026lr0.25\u2026"}));
+  EXPECT_EQ(
+      shortened(Names{"resnet18-cifar10-lr0.1-cosine-b128", "resnet18-cifar10-lr0.25-cosine-b128"},
+                6),
+      (Names{"lr0.1", "lr0.25"}));
+  EXPECT_EQ(shortened(Names{"aaaaaaaa1aaaaaaaa", "aaaaaaaa2aaaaaaaa"}, 8),
+            (Names{"\u20261\u2026", "\u20262\u2026"}));
+  // One is within the other; and names that are the same stay so.
+  EXPECT_EQ(shortened(Names{"aaaa-bbbb-bbbb-cccc", "aaaa-bbbb-bbbb-bbbb-cccc"}, 9).front(),
+            "aaaa\u2026cccc");
+  EXPECT_EQ(shortened(Names{"aaaa-bbbb-cccc", "aaaa-bbbb-cccc"}, 9),
+            (Names{"aaaa\u2026cccc", "aaaa\u2026cccc"}));
+  EXPECT_EQ(shortened(Names{"\u00e4\u00e4\u00e4\u00f6\u00e4\u00e4\u00e4",
+                            "\u00e4\u00e4\u00e4\u00e5\u00e4\u00e4\u00e4"},
+                      5),
+            (Names{"\u2026\u00f6\u2026", "\u2026\u00e5\u2026"}));
+}
+
+TEST(ShortNames, CountTwoColumnsForBroadLetters) {
+  EXPECT_EQ(columns_of("a\u5b9e\u9a8c\U0001F600\uD55C\u00e4"), 10u);
+  EXPECT_EQ(shortened("\u5b9e\u9a8c\u4e00\u53f7\u5b66\u4e60", 9), "\u5b9e\u9a8c\u2026\u5b66\u4e60");
+  EXPECT_GT(width_of("\u5b9e\u9a8c"), 1.5 * width_of("ab"));
+}
+
 TEST(EndLabels, HaveRoomForWideLetters) {
-  const auto room = [](const char* name) { return room_for({{.name = name}}); };
+  const auto room = [](const char* name) { return room_for({{.name = name, .text = name}}); };
   EXPECT_GT(room("MMMMmmmm"), 1.5 * room("iiiillll") - 10);
   EXPECT_EQ(room("runs/first"), room("runs/other"));
 }
@@ -462,6 +492,18 @@ TEST(StackedBarsOf, AFigureLieOnEachOther) {
   EXPECT_EQ(count_of(html, "<rect"), 3u);  // a part of nothing is not drawn
   EXPECT_NE(html.find("<title>1, high: 3</title>"), html.npos);
   EXPECT_EQ(count_of(html, "<li>"), 2u);
+}
+
+TEST(StackedBarsOf, AFigureHaveNamesThatHaveRoom) {
+  StackedBars bars{.id = "b", .parts = {{"p", 0, {}}}};
+  for (int i = 0; i < 8; ++i) {
+    bars.labels.push_back(fmt::format("resnet18-cifar10-lr0.{}-batch128", i));
+    bars.parts.front().values.push_back(1);
+  }
+  const std::string html = figure_of(bars);
+  EXPECT_NE(html.find(">lr0.7<title>resnet18-cifar10-lr0.7-batch128</title>"), html.npos) << html;
+  bars.labels.assign(8, "123456");  // a step
+  EXPECT_NE(figure_of(bars).str().find(">123456<title>"), std::string::npos);
 }
 
 TEST(Html, EscapesWhatWouldBeMarkupAndMendsWhatIsNoText) {
