@@ -1,7 +1,7 @@
 # What scripts/learn does with a chapter: checks, repairs, programs. Sourced.
 
 # check_own FILE...: of the learner's folder, one after the other. The first that does not pass decides, or the last; the
-# others are told of on standard error.
+# others are told of on standard error. A chapter that had passed has not any more where a file does not.
 check_own() {
   local file said status
   prepare
@@ -12,6 +12,7 @@ check_own() {
     fi
     status=0
     said=$("$LEARN/check_file" "$NUMBER" "$OWN/$file" --trace "$OWN/trace.json" --library "$OWN/library.so" </dev/null) || status=$?
+    ((status != 1)) || rm -f "$OWN/passed"
     if ((status)) || [[ $file == "${*: -1}" ]]; then
       [[ -z $said ]] || printf '%s\n' "$said"
       return "$status"
