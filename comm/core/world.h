@@ -1,21 +1,21 @@
-// World: which rank a replica has, and how many ranks there are. A rank is one replica. The world
-// is all ranks of all processes (docs/words.md).
+// World: which rank this is, and how many there are. A rank is one replica, or one stage of a
+// replica where the model is cut. The world is all ranks of all processes (docs/words.md).
 //
 // Launchers count differently: their LOCAL_RANK is a process's number on its machine. Here
-// local_rank is a replica's number in its process, and machine_rank its number on its machine.
+// local_rank is a rank's number in its process, and machine_rank its number on its machine.
 #pragma once
 
 namespace ringlet::comm {
 
-/// size = processes x replicas of each process. Nothing outside a transport may assume one process.
+/// size = processes x ranks of each process. Nothing outside a transport may assume one process.
 struct World {
-  int rank = 0;          ///< of this replica in the whole world, 0 <= rank < size
+  int rank = 0;          ///< in the whole world, 0 <= rank < size
   int size = 1;          ///< ranks in the whole world
-  int local_rank = 0;    ///< of this replica in its process, 0 <= local_rank < local_size
+  int local_rank = 0;    ///< of this rank in its process, 0 <= local_rank < local_size
   int local_size = 1;    ///< ranks in this process
-  int machine = 0;       ///< of this replica, 0 <= machine < machines
+  int machine = 0;       ///< of this rank, 0 <= machine < machines
   int machines = 1;      ///< that the world is on
-  int machine_rank = 0;  ///< of this replica on its machine, 0 <= machine_rank < machine_size
+  int machine_rank = 0;  ///< of this rank on its machine, 0 <= machine_rank < machine_size
   int machine_size = 1;  ///< ranks on this machine; machines may have different numbers
   bool operator==(const World&) const = default;
 };
