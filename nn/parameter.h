@@ -100,13 +100,15 @@ struct StateBuffer {
   bool stays = false;  ///< it is never another, and nothing reads it: it stands in files alone
   std::string name;    ///< "bn1.running_mean"
   int id = -1;         ///< position in the order of registration, set by registration
+  int behind = 0;      ///< so many parameters, set by registration
   View value;          ///< f32, a slice of the buffer arena
 };
 
 /// A whole number that is saved with the model: PyTorch's num_batches_tracked, i64 in files.
 struct StateCounter {
   std::string name;
-  View value;  ///< i32 [1]
+  int behind = 0;  ///< so many parameters, set by registration
+  View value;      ///< i32 [1]
 };
 
 /// What a batch norm keeps of the batches that it saw. In training, what a micro-batch says of them
@@ -148,6 +150,7 @@ struct Registry {
   void add(StateBuffer& buffer, const std::string& name) {
     buffer.name = name;
     buffer.id = static_cast<int>(buffers.size());
+    buffer.behind = static_cast<int>(parameters.size());
     buffers.push_back(&buffer);
   }
   /// Under PyTorch's names.
@@ -155,6 +158,7 @@ struct Registry {
     add(statistics.mean, prefix + "running_mean");
     add(statistics.variance, prefix + "running_var");
     statistics.batches.name = prefix + "num_batches_tracked";
+    statistics.batches.behind = statistics.mean.behind;
     counters.push_back(&statistics.batches);
     running.push_back(&statistics);
   }

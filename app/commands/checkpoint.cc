@@ -30,7 +30,7 @@ constexpr const char* kTestContentsKey = "test contents";
 constexpr const char* kCentresFileKey = "centres' file";
 constexpr const char* kCentresKey = "centres";
 
-/// The number of classes in the file: the length of the last parameter of `model`, a bias.
+/// The number of classes in the file: the outputs of the last layer of `model`.
 std::optional<int> outputs_in(const fs::path& file, const std::string& model) {
   constexpr std::int64_t kMost = 1 << 16;
   const auto layers = train::make_model(model, {});

@@ -13,6 +13,7 @@
 #include "nn/plan.h"
 #include "tests/support/files.h"
 #include "tests/train/runs.h"
+#include "train/files/safetensors.h"
 #include "train/loop/replica.h"
 #include "train/recipe/models.h"
 
@@ -215,6 +216,64 @@ TEST(HeadRate, IsItsOwnAndTheScheduleMultipliesBoth) {
         EXPECT_EQ(other.values[i], one.values[i]) << optimizer << " " << names.parameters[i];
       }
     }
+  }
+}
+
+/// What lies before the head stays, as it came from a file for
+/// twelve classes, and the head of ten is as in a run from nothing, and is learnt.
+TEST(HeadBehindANorm, OfIresnetStartsAnewAndIsLearntAlone) {
+  const testing::TemporaryDirectory folder;
+  TrainOptions options = plain_options(1);
+  options.recipe.model = "iresnet18";
+  options.recipe.batch_size = 4;
+  options.max_steps = 1;
+  options.files.out = folder.path();
+  run(options, formula_splits(4, 2, 12));
+  options.files.out.clear();
+  const data::Splits ten = formula_splits(4, 2);
+  options.max_steps = 0;
+  const HostState anew = run(options, ten).state;
+  options.files.init = folder / "model.safetensors";
+  EXPECT_TRUE(says(message_of<Error>([&] { run(options, ten); }),
+                   {"its last layer, fc, is for 12 classes, and the data has 10"}));
+  options.files.replace_head = true;
+  options.recipe.freeze = "all-but-head";
+  const HostState start = run(options, ten).state;
+  options.max_steps = 1;
+  const HostState end = run(options, ten).state;
+  options.recipe.head_lr = 10 * options.recipe.lr;
+  const HostState faster = run(options, ten).state;
+
+  const SafetensorsFile file(folder / "model.safetensors");
+  const auto model = make_model(make_run_setup(options, ten, 1).replica);
+  const nn::Registry registry = nn::register_model(*model);
+  const auto expect_kept_or_anew = [&](const std::string& name, const std::vector<float>& began,
+                                       const std::vector<float>& ended,
+                                       const std::vector<float>& from_nothing) {
+    if (name.starts_with("fc.") || name.starts_with("features.")) {
+      EXPECT_EQ(began, from_nothing) << name;
+      EXPECT_EQ(ended != began, name != "fc.bias" && name != "features.weight") << name;
+    } else {
+      EXPECT_TRUE(std::ranges::equal(began, file.f32(name))) << name;
+      EXPECT_EQ(ended, began) << name;
+    }
+  };
+  for (std::size_t i = 0; i < registry.parameters.size(); ++i) {
+    const std::string& name = registry.parameters[i]->name;
+    if (name == "fc.bias") continue;  // the norm behind it takes it away: it has no gradient
+    expect_kept_or_anew(name, start.values[i], end.values[i], anew.values[i]);
+    for (std::size_t k = 0; k < end.values[i].size(); ++k) {
+      const float moved = end.values[i][k] - start.values[i][k];
+      ASSERT_NEAR(faster.values[i][k] - start.values[i][k], 10 * moved, 1e-5) << name << " " << k;
+    }
+  }
+  for (std::size_t i = 0; i < registry.buffers.size(); ++i) {
+    expect_kept_or_anew(registry.buffers[i]->name, start.buffers[i], end.buffers[i],
+                        anew.buffers[i]);
+  }
+  for (std::size_t i = 0; i < registry.counters.size(); ++i) {
+    const bool is_head = registry.counters[i]->name.starts_with("features.");
+    EXPECT_EQ(start.counters[i], is_head ? 0 : 1) << registry.counters[i]->name;
   }
 }
 

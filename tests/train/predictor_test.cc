@@ -108,7 +108,7 @@ TEST_F(Predict, FeaturesAreWhatTheLastLayerTakes) {
 }
 
 TEST_F(Predict, FeaturesOfAnyModelArePlainRows) {
-  for (const std::string model : {"mlp", "lenet", "resnet20", "resnet18"}) {
+  for (const std::string model : {"mlp", "lenet", "resnet20", "resnet18", "iresnet18"}) {
     SCOPED_TRACE(model);
     const testing::TemporaryDirectory folder;
     ModelInfo info{

@@ -18,6 +18,7 @@
 #include "base/one_line.h"
 #include "base/unsigned_nan.h"
 #include "kernels/narrow_floats.h"
+#include "nn/last_layer.h"
 #include "train/files/centres.h"
 #include "train/files/safetensors_header.h"
 #include "train/files/safetensors_stream.h"
@@ -112,25 +113,28 @@ std::vector<std::int64_t> extents_of(const Shape& shape) {
 class ModelReader {
  public:
   ModelReader(const SafetensorsFile& file, const nn::Registry& registry)
-      : file_(file), registry_(registry), prefix_(prefix_of(file, registry)) {}
+      : file_(file), registry_(registry), last_(registry), prefix_(prefix_of(file, registry)) {}
 
   HostState read(Head head, NonFinite nonfinite) const {
     if (head == Head::as_in_file) require_embedding();
-    const std::string other = head_of_another_size();
+    const bool other = has_head_of_another_size();
     require_fits(other);
-    if (!other.empty() && head == Head::as_in_file) throw_other_head(other);
+    if (other && head == Head::as_in_file) throw_other_head();
+    const auto starts_anew = [&](const auto& tensor) { return other && last_.has(tensor); };
+    const auto floats = [&](const std::string& name) {
+      return floats_of(file_, prefix_ + name, nonfinite);
+    };
     HostState state;
     for (const auto* p : registry_.parameters) {
-      const bool starts_anew = p->of_loss || (!other.empty() && p->name.starts_with(other));
-      state.values.push_back(starts_anew ? std::vector<float>{}
-                                         : floats_of(file_, prefix_ + p->name, nonfinite));
+      state.values.push_back(p->of_loss || starts_anew(*p) ? std::vector<float>{}
+                                                           : floats(p->name));
     }
     for (const auto* b : registry_.buffers) {
-      state.buffers.push_back(floats_of(file_, prefix_ + b->name, nonfinite));
-      if (b->stays) require_start(*b, state.buffers.back());
+      state.buffers.push_back(starts_anew(*b) ? std::vector<float>{} : floats(b->name));
+      if (b->stays && !starts_anew(*b)) require_start(*b, state.buffers.back());
     }
     for (const auto* c : registry_.counters) {
-      state.counters.push_back(count_of(file_, prefix_ + c->name));
+      state.counters.push_back(starts_anew(*c) ? 0 : count_of(file_, prefix_ + c->name));
     }
     return state;
   }
@@ -157,15 +161,17 @@ class ModelReader {
         buffer.start));
   }
 
-  /// What the file should hold. `other`: the prefix of a head that may be of any size.
-  std::vector<TensorSpec> expected(const std::string& other) const {
+  /// What the file should hold. `other`: with the last layer that it has.
+  std::vector<TensorSpec> expected(bool other) const {
     std::vector<TensorSpec> specs;
+    const auto add = [&](const auto& tensor) {
+      specs.push_back(other && last_.has(tensor) ? find(tensor.name)->spec
+                                                 : floats(tensor.name, tensor.shape));
+    };
     for (const auto* p : registry_.parameters) {
-      if (p->of_loss) continue;
-      specs.push_back(floats(p->name, p->shape));
-      if (!other.empty() && p->name.starts_with(other)) specs.back() = find(p->name)->spec;
+      if (!p->of_loss) add(*p);
     }
-    for (const auto* b : registry_.buffers) specs.push_back(floats(b->name, b->shape));
+    for (const auto* b : registry_.buffers) add(*b);
     for (const auto* c : registry_.counters) {
       const FileEntry* entry = find(c->name);
       if (entry == nullptr) continue;
@@ -175,11 +181,11 @@ class ModelReader {
     return specs;
   }
 
-  void require_fits(const std::string& other) const {
+  void require_fits(bool other) const {
     try {
       file_.match(expected(other), true);
     } catch (const FileError&) {
-      file_.match(expected({}));  // names the head and what is surplus as well
+      file_.match(expected(false));  // names the head and what is surplus as well
       throw;
     }
     const std::vector<std::string> surplus = file_.besides(expected(other));
@@ -190,47 +196,37 @@ class ModelReader {
         file_.path().string(), on_one_line(fmt::format("{}", fmt::join(surplus, ", ")))));
   }
 
-  /// "fc.": the last layer's prefix, where all that the file's has other than the model's is the
-  /// number of its outputs; else empty.
-  std::string head_of_another_size() const {
-    if (last_of_model() == nullptr) return {};
-    const std::string& last = last_of_model()->name;
-    const std::string prefix = last.substr(0, last.rfind('.') + 1);
+  /// Whether all that the file's last layer has other than the model's is the number of outputs.
+  bool has_head_of_another_size() const {
     bool differs = false;
-    for (const auto* p : registry_.parameters) {
-      if (prefix.empty() || !p->name.starts_with(prefix)) continue;
-      const FileEntry* entry = find(p->name);
-      if (entry == nullptr || !is_number(entry->spec.dtype)) return {};
-      std::vector<std::int64_t> shape = extents_of(p->shape);
-      if (entry->spec.shape.size() != shape.size() || shape.empty()) return {};
+    const auto is_head_of_any_size = [&](const auto& tensor) {
+      const FileEntry* entry = find(tensor.name);
+      if (entry == nullptr || !is_number(entry->spec.dtype)) return false;
+      std::vector<std::int64_t> shape = extents_of(tensor.shape);
+      if (entry->spec.shape.size() != shape.size() || shape.empty()) return false;
       differs = differs || entry->spec.shape[0] != shape[0];
       shape[0] = entry->spec.shape[0];
-      if (entry->spec.shape != shape) return {};
-    }
-    return differs ? prefix : std::string();
+      return entry->spec.shape == shape;
+    };
+    const auto is_fit = [&](const auto* tensor) {
+      return !last_.has(*tensor) || is_head_of_any_size(*tensor);
+    };
+    return std::ranges::all_of(registry_.parameters, is_fit) &&
+           std::ranges::all_of(registry_.buffers, is_fit) && differs;
   }
 
-  /// Null: it has no parameters.
-  const nn::Parameter* last_of_model() const {
-    const nn::Parameter* last = nullptr;
-    for (const auto* p : registry_.parameters) {
-      if (!p->of_loss) last = p;
-    }
-    return last;
-  }
-
-  [[noreturn]] void throw_other_head(const std::string& head) const {
-    const nn::Parameter& last = *last_of_model();
+  [[noreturn]] void throw_other_head() const {
+    const nn::Parameter& last = *last_.weight();
     throw FileError(
-        file_.path().string() + ": its last layer, " + head.substr(0, head.size() - 1) +
-        ", is for " + std::to_string(find(last.name)->spec.shape[0]) +
-        " classes, and the data has " + std::to_string(last.shape[0]) +
+        file_.path().string() + ": its last layer, " + last_.name() + ", is for " +
+        std::to_string(find(last.name)->spec.shape[0]) + " classes, and the data has " +
+        std::to_string(last.shape[0]) +
         "; to train, --fine-tune or --replace-head takes all else and lets it start anew");
   }
 
   /// What a model gives that learns by centres is an embedding, and no class.
   void require_embedding() const {
-    const nn::Parameter* const last = last_of_model();
+    const nn::Parameter* const last = last_.weight();
     if (last == nullptr || !has_centres(registry_)) return;
     const FileEntry* const entry = find(last->name);
     if (entry == nullptr || entry->spec.shape.empty()) return;
@@ -244,6 +240,7 @@ class ModelReader {
 
   const SafetensorsFile& file_;
   const nn::Registry& registry_;
+  nn::LastLayer last_;
   std::string prefix_;
 };
 
@@ -311,7 +308,9 @@ std::string prefix_of(const SafetensorsFile& file, const nn::Registry& registry)
 
 std::optional<std::int64_t> classes_in(const fs::path& file, const nn::Registry& registry) {
   const SafetensorsStream stream(file);
-  const std::string last = prefix_in(names_of(stream), registry) + registry.parameters.back()->name;
+  const nn::Parameter* const weight = nn::LastLayer(registry).weight();
+  if (weight == nullptr) return {};
+  const std::string last = prefix_in(names_of(stream), registry) + weight->name;
   const auto& tensors = stream.header().tensors;
   const auto found = std::ranges::find(tensors, last, [](const auto& t) { return t.spec.name; });
   if (found == tensors.end() || found->spec.shape.empty()) return {};
@@ -331,8 +330,7 @@ std::string passed_over_in(const fs::path& file, const nn::Registry& registry) {
 
 bool TakenWeights::fits() const {
   const bool anew = last_in_file && *last_in_file != last_here;
-  constexpr std::int64_t kMostOfALayer = 2;  // weight and bias
-  return tensors == wanted || (anew && wanted - tensors <= kMostOfALayer);
+  return tensors == wanted || (anew && rest_fits);
 }
 
 TakenWeights taken_from(const fs::path& file, const nn::Registry& registry) {
@@ -342,23 +340,23 @@ TakenWeights taken_from(const fs::path& file, const nn::Registry& registry) {
   for (const StoredTensor& tensor : stream.header().tensors) {
     shapes[tensor.spec.name] = &tensor.spec.shape;
   }
+  const nn::LastLayer last(registry);
   TakenWeights taken;
-  const auto look = [&](const std::string& name, const Shape& shape) {
-    const auto found = shapes.find(prefix + name);
+  const auto look = [&](const auto& tensor) {
+    const auto found = shapes.find(prefix + tensor.name);
+    const bool alike = found != shapes.end() && *found->second == extents_of(tensor.shape);
     ++taken.wanted;
-    taken.tensors += found != shapes.end() && *found->second == extents_of(shape) ? 1 : 0;
+    taken.tensors += alike ? 1 : 0;
+    taken.rest_fits = taken.rest_fits && (alike || last.has(tensor));
   };
-  const nn::Parameter* last = nullptr;
   for (const auto* p : registry.parameters) {
-    if (p->of_loss) continue;
-    look(p->name, p->shape);
-    last = p;
+    if (!p->of_loss) look(*p);
   }
-  for (const auto* b : registry.buffers) look(b->name, b->shape);
-  if (last == nullptr) return taken;
-  taken.last = last->name.substr(0, last->name.rfind('.'));
-  taken.last_here = last->shape[0];
-  const auto found = shapes.find(prefix + last->name);
+  for (const auto* b : registry.buffers) look(*b);
+  if (last.weight() == nullptr) return taken;
+  taken.last = last.name();
+  taken.last_here = last.weight()->shape[0];
+  const auto found = shapes.find(prefix + last.weight()->name);
   if (found != shapes.end() && !found->second->empty()) {
     taken.last_in_file = found->second->front();
   }

@@ -23,7 +23,8 @@ namespace ringlet::train {
 /// What is done with a model's last layer where the file has one of another size.
 enum class Head : std::uint8_t {
   as_in_file,  ///< it must fit; the error names the head and --replace-head
-  replaced     ///< its values are left empty, which upload() passes over, as the loss's always are
+  replaced     ///< its values and buffers are left empty, which upload() passes over, as the
+               ///< loss's values always are
 };
 
 /// What is done with weights that are NaN or infinite.
@@ -62,6 +63,7 @@ struct TakenWeights {
   std::string last{};                          ///< the model's last layer: "fc"
   std::optional<std::int64_t> last_in_file{};  ///< that layer's outputs there
   std::int64_t last_here = 0;                  ///< and here
+  bool rest_fits = true;                       ///< all but that layer is alike in the file
   /// Whether nothing but the last layer differs, and that in the number of its outputs.
   bool fits() const;
 };

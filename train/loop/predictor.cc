@@ -11,6 +11,7 @@
 #include "kernels/elementwise.h"
 #include "kernels/host_copy.h"
 #include "nn/cast.h"
+#include "nn/last_layer.h"
 #include "nn/plan.h"
 #include "train/batches/batch_source.h"
 #include "train/loop/as_rows.h"
@@ -109,16 +110,12 @@ Predictor::Predictor(Device& device, const fs::path& file, const ReplicaSpec& sp
   parameters_->narrow_values(device.compute());
 }
 
-/// The layer of the last parameters, whose weight is a matrix.
 void Predictor::find_head(const nn::Registry& registry) {
-  for (const nn::Parameter* last : registry.parameters) {
-    head_ = last->name.substr(0, last->name.rfind('.'));
-  }
-  const std::string weight = head_ + ".weight";
-  const auto found = std::ranges::find(registry.parameters, weight, &nn::Parameter::name);
-  require(found != registry.parameters.end() && (*found)->shape.rank() == 2,
+  const nn::LastLayer last(registry);
+  require(last.weight() != nullptr && last.weight()->shape.rank() == 2,
           "PredictorOptions::features", "the model's last layer is no product with a matrix");
-  width_ = (*found)->shape[1];
+  head_ = last.name();
+  width_ = last.weight()->shape[1];
 }
 
 std::vector<float> Predictor::logits(const std::shared_ptr<const data::Dataset>& dataset) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/one_line.h"
+#include "nn/last_layer.h"
 
 namespace ringlet::train {
 
@@ -57,36 +58,26 @@ void require_known(const nn::Registry& registry, const std::vector<std::string>&
 
 }  // namespace
 
-std::string head_of(const nn::Registry& registry) {
-  std::string last;
-  for (const nn::Parameter* parameter : registry.parameters) {
-    if (!parameter->of_loss) last = parameter->name;
-  }
-  const auto point = last.rfind('.');
-  return point == std::string::npos ? last : last.substr(0, point + 1);
-}
-
 void mark_parameters(const nn::Registry& registry, const Recipe& recipe) {
-  const std::string head = head_of(registry);
+  const nn::LastLayer head(registry);
   for (nn::Parameter* parameter : registry.parameters) {
-    parameter->is_head =
-        recipe.head_lr > 0 && may_be_frozen(*parameter) && parameter->name.starts_with(head);
+    parameter->is_head = recipe.head_lr > 0 && may_be_frozen(*parameter) && head.has(*parameter);
   }
   if (recipe.freeze.empty()) return;
   const bool all_but_head = recipe.freeze == kAllButHead;
   const std::vector<std::string> names = names_in(recipe.freeze);
   if (!all_but_head) require_known(registry, names);
-  const auto is_named = [&](const std::string& name) {
-    if (all_but_head) return !name.starts_with(head);
-    return std::ranges::any_of(names, [&](const auto& layer) { return is_in(name, layer); });
+  const auto is_named = [&](const auto& tensor) {
+    if (all_but_head) return !head.has(tensor);
+    return std::ranges::any_of(names, [&](const auto& layer) { return is_in(tensor.name, layer); });
   };
   bool learns = false;
   for (nn::Parameter* parameter : registry.parameters) {
-    parameter->is_frozen = may_be_frozen(*parameter) && is_named(parameter->name);
+    parameter->is_frozen = may_be_frozen(*parameter) && is_named(*parameter);
     learns = learns || (!parameter->is_frozen && !parameter->of_loss);
   }
   for (nn::RunningStatistics* running : registry.running) {
-    running->is_frozen = is_named(running->mean.name);
+    running->is_frozen = is_named(running->mean);
   }
   if (!learns) {
     throw ContractError(

@@ -2,7 +2,7 @@
 // (--head-lr).
 //
 //   "conv1,layer1"    parameters and layers by name: all that begins with "conv1." or "layer1."
-//   "all-but-head"    all but the model's last layer
+//   "all-but-head"    all but the model's last layer (nn/last_layer.h)
 //
 // A batch norm whose layer is frozen normalises by its running statistics in training as well, and
 // keeps them: what it computes is then what it computes in evaluation, whatever the batch is. What
@@ -15,9 +15,6 @@
 #include "train/recipe/options.h"
 
 namespace ringlet::train {
-
-/// What the names of a model's last layer begin with: "fc.".
-std::string head_of(const nn::Registry& registry);
 
 /// Marks the parameters as `recipe` says. Before plan and memory. Throws ContractError naming what
 /// there is, for a name that no parameter has, and where nothing would be left to learn.
