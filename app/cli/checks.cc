@@ -46,7 +46,7 @@ CLI::Validator number_of(train::OptionRow row) {
   return CLI::Validator(
       [row](std::string& text) -> std::string {
         const auto value = row.parse(text);
-        if (!value) return fmt::format("'{}' is not {}", text, row.wanted());
+        if (!value) return fmt::format("'{}' {}", text, row.refusal(text));
         if (!std::holds_alternative<double>(*value))
           text = train::text_of(*value);  // CLI11 takes 010 for 8
         return {};

@@ -90,6 +90,45 @@ TEST(RecipeOptions, RefuseWhatIsBeyondTheirRangeInFilesFlagsAndPrograms) {
   }
 }
 
+TEST(RecipeOptions, SayWhatANumberIsWhereDevicesHaveAnother) {
+  for (const auto& [key, value, words] : std::vector<std::tuple<const char*, double, const char*>>{
+           {"beta1", 0.99999999,
+            "1 as f32, which devices compute in; give another number of at "
+            "least 0 and below 1"},
+           {"beta2", 0.99999999, "1 as f32"},
+           {"label_smoothing", 0.99999999, "1 as f32"},
+           {"eps", 1e-46, "0 as f32, which devices compute in; give another number above 0"},
+           {"scale", 1e-46,
+            "0 as f32, which devices compute in; give another number above 0 and "
+            "up to 1000"},
+           {"clip_norm", 1e-46,
+            "0 as f32, which devices compute in; give another number of at "
+            "least 0"},
+           {"lr", 1e-46, "0 as f32"},
+           {"head_lr", 1e-46, "0 as f32"},
+           {"weight_decay", 1e-46, "0 as f32"},
+           {"momentum", 1e-46, "0 as f32"}}) {
+    const std::string text = text_of(value);
+    const Option<Recipe>& row = recipe_options().at(key);
+    EXPECT_FALSE(row.parse(text)) << key;
+    EXPECT_TRUE(says(row.refusal(text), {"is ", words})) << key;
+    Recipe recipe;
+    EXPECT_TRUE(says(message_of<ContractError>([&] { recipe_options().set(recipe, key, value); }),
+                     {row.flag_name() + ": " + text + " is " + words}));
+  }
+  const OptionRow& lr = recipe_options().at("lr");
+  EXPECT_TRUE(lr.parse("1e-45")) << "which f32 holds";
+  EXPECT_EQ(lr.refusal("-1e-46"), "is not a number of at least 0");
+}
+
+// It is 1 less the decay that devices have, and the host computes that.
+TEST(RecipeOptions, OfAnAverageMayBeAsNearToOneAsADoubleCanBe) {
+  const OptionRow& row = recipe_options().at("ema");
+  EXPECT_TRUE(row.parse("0.99999999"));
+  EXPECT_FALSE(row.parse("1"));
+  EXPECT_FALSE(row.parse("0.99999999999999999")) << "it is 1 in double";
+}
+
 TEST(RecipeOptions, RefuseWholeNumbersThatTheirFieldsCannotHold) {
   const std::int64_t beyond = (std::int64_t{1} << 32) + 1;
   nlohmann::json json = to_json(Recipe());

@@ -60,8 +60,12 @@ std::string text_of(const OptionValue& value) {
 
 bool NumberRange::holds(double value) const {
   if (!std::isfinite(value) || value < min || value > max) return false;
-  if (above_min && static_cast<float>(value) <= static_cast<float>(min)) return false;
-  return !below_max || static_cast<float>(value) < static_cast<float>(max);
+  const auto held = [this](double number) {
+    return as_f32 ? static_cast<double>(static_cast<float>(number)) : number;
+  };
+  if (value != 0 && held(value) == 0) return false;
+  if (above_min && held(value) <= held(min)) return false;
+  return !below_max || held(value) < held(max);
 }
 
 OptionRow::OptionRow(std::string name, const OptionValue& kind, OptionFacts facts)
@@ -91,6 +95,14 @@ std::string OptionRow::wanted() const {
   }
 }
 
+std::string OptionRow::refusal(const std::string& text) const {
+  const auto number = type == 3 ? number_in<double>(text) : std::nullopt;
+  const double value = number ? as_number(*number) : 0;
+  if (!number || !range.on_hosts().holds(value)) return "is not " + wanted();
+  return fmt::format("is {} as f32, which devices compute in; give another number {}",
+                     static_cast<float>(value), bounds(range));
+}
+
 bool OptionRow::takes(const OptionValue& value) const {
   if (value.index() != type) return false;
   const bool is_open = open_at_zero && as_number(value) == 0;
@@ -118,13 +130,13 @@ std::optional<OptionValue> OptionRow::parse(const std::string& text) const {
 
 OptionRow OptionRow::with_ends() const {
   OptionRow row = *this;
-  row.range.above_min = row.range.below_max = false;
+  row.range.above_min = row.range.below_max = row.range.as_f32 = false;
   return row;
 }
 
 void OptionRow::require_taken(const OptionValue& value, const std::string& name) const {
   if (takes(value)) return;
-  throw ContractError(fmt::format("{}: {} is not {}", name, text_of(value), wanted()));
+  throw ContractError(fmt::format("{}: {} {}", name, text_of(value), refusal(text_of(value))));
 }
 
 std::string OptionRow::said(const OptionValue& value) const {

@@ -43,11 +43,14 @@ std::string text_of(const OptionValue& value);
 /// The numbers that an option takes; of signed whole ones, up to 2^31 - 1.
 struct NumberRange {
   double min = std::numeric_limits<double>::lowest(), max = std::numeric_limits<double>::max();
-  bool above_min = false, below_max = false;  ///< without that end; judged as f32, as devices do
+  bool above_min = false, below_max = false;  ///< without that end
+  /// Devices compute with the number: none but 0 may be 0 as f32, nor an end that is left out.
+  bool as_f32 = true;
 
   bool holds(double value) const;
-  constexpr NumberRange to(double most) const { return {min, most, above_min, false}; }
-  constexpr NumberRange below(double bound) const { return {min, bound, above_min, true}; }
+  constexpr NumberRange to(double most) const { return {min, most, above_min, false, as_f32}; }
+  constexpr NumberRange below(double bound) const { return {min, bound, above_min, true, as_f32}; }
+  constexpr NumberRange on_hosts() const { return {min, max, above_min, below_max, false}; }
 };
 constexpr NumberRange from(double least) { return {.min = least}; }
 constexpr NumberRange above(double bound) { return {.min = bound, .above_min = true}; }
@@ -107,6 +110,8 @@ struct OptionRow : OptionFacts {
   bool is_switch() const { return type == 0; }
   std::string flag_name() const;  ///< "--batch-size", "--no-shuffle"
   std::string wanted() const;     ///< "a number from 0 to 1", "one of f32, f16"
+  /// "is not a number above 0", or that it is only as f32, of a text or number that is not taken.
+  std::string refusal(const std::string& text) const;
   bool takes(const OptionValue& value) const;
   bool leaves_open(const OptionValue& value) const;
   OptionRow with_ends() const;  ///< takes both ends of its range

@@ -29,7 +29,7 @@ void give(const OptionRow& row, const std::string& name, const std::string& text
   if (row.off_key != nullptr) given[row.off_key] = !is_off;
   if (is_off) return;
   const auto value = row.parse(text);
-  if (!value) throw ContractError(fmt::format("{}: '{}' is not {}", name, text, row.wanted()));
+  if (!value) throw ContractError(fmt::format("{}: '{}' {}", name, text, row.refusal(text)));
   const bool turned = row.is_switch() && row.form == Switch::off;
   given[row.key] = turned ? OptionValue(!std::get<bool>(*value)) : *value;
 }

@@ -48,7 +48,7 @@ std::vector<Option<PictureSpec>> picture_options() {
           "split", &Spec::split,
           {.help = "the share of a folder's photographs that is tested on, class by class, "
                    "where no folder is there to test on",
-           .range = above(0).below(1),
+           .range = above(0).below(1).on_hosts(),
            .default_in_words = share.c_str(),
            .open_at_zero = true,
            .of_photographs = true}),

@@ -90,7 +90,7 @@ OptionTable<Recipe> made() {
       option("ema", &Recipe::ema,
              {.help = "test and keep a moving average of the weights, with this decay a step; "
                       "0: the weights themselves",
-              .range = from(0).below(1),
+              .range = from(0).below(1).on_hosts(),
               .value_name = "DECAY"}));
   table.add(best_options());
   table.add(verify_options());

@@ -95,6 +95,7 @@ std::vector<Provocation> provocations_by_flags() {
       usage({"train", "--sync", "rign"}),
       usage({"train", "--epochs", "1.5"}),
       usage({"train", "--lr", "nan"}),
+      usage({"train", "--clip-norm", "1e-46"}),
       usage({"train", "--momentum", "2"}),
       usage({"train", "--epochs"}),
       usage({"train", "--epochs", "1", "--epochs", "2"}),
