@@ -144,6 +144,21 @@ TEST(ClassWeights, ThatAreAllTwoChangeNoBit) {
   EXPECT_EQ(doubled.epochs[0].train_loss, plain.epochs[0].train_loss);
 }
 
+TEST(ClassWeights, OfAnySizeThatIsTakenTrainAsThoseOfOne) {
+  TrainOptions options = weighted(plain_options(2));
+  options.recipe.class_weights = kEqualWeights;
+  const std::vector<double> plain = run_from_zero(options).losses();
+  for (const std::string each : {"1e30", "1e-30"}) {
+    std::string& all = options.recipe.class_weights = each;
+    for (int k = 1; k < kClasses; ++k) all += "," + each;
+    const std::vector<double> losses = run_from_zero(options).losses();
+    ASSERT_EQ(losses.size(), plain.size());
+    for (std::size_t i = 0; i < losses.size(); ++i) {
+      EXPECT_NEAR(losses[i], plain[i], 1e-5) << each << ", " << i;
+    }
+  }
+}
+
 TEST(ClassWeights, AreNotInTheTestLoss) {
   TrainOptions options = plain_options(1);
   options.recipe.lr = 0;
@@ -204,7 +219,8 @@ TEST(ClassWeights, AreGivenByNumbersOrByTheData) {
 TEST(ClassWeights, AreRefusedWhereTheyFitNoClasses) {
   const std::shared_ptr<const data::Dataset> set = formula_dataset(8);
   for (const char* text : {"1,2", "even", "1,1,1,1,1,1,1,1,1,-1", "1,1,1,1,1,1,1,1,1,nan",
-                           "1,1,1,1,1,1,1,1,1,", "1,,1,1,1,1,1,1,1,1", "0,0,0,0,0,0,0,0,0,0"}) {
+                           "1,1,1,1,1,1,1,1,1,", "1,,1,1,1,1,1,1,1,1", "0,0,0,0,0,0,0,0,0,0",
+                           "0,0,0,0,0,0,0,0,0,1e-45", "1e38,1,1,1,1,1,1,1,1,1"}) {
     EXPECT_TRUE(testing::says(
         testing::message_of<ContractError>([&] { class_weights(text, *set); }),
         {std::string("--class-weights: ") + text, "neither equal nor balanced nor 10 numbers"}));
@@ -237,7 +253,8 @@ TEST(ClassWeights, OfATaskAreOneForEachSampleAndAlikeOnAllRanks) {
   EXPECT_NE(told(1), "");
   EXPECT_NE(told(1), told(2));
   for (const std::vector<float>& broken :
-       {std::vector<float>(149, 1), std::vector<float>(150, 0), std::vector<float>(150, -1)}) {
+       {std::vector<float>(149, 1), std::vector<float>(150, 0), std::vector<float>(150, -1),
+        std::vector<float>(150, 1e-45F)}) {
     EXPECT_TRUE(testing::says(testing::message_of<ContractError>([&] { setup_with(broken); }),
                               {"Task::weights: has a number for each sample"}));
   }

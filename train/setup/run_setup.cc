@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -290,11 +289,10 @@ std::vector<float> weights_of(const Task& task, const data::Dataset& train) {
   std::vector<float> weights = task.weights(train);
   if (weights.empty()) return weights;
   const auto counts = [](float weight) { return weight > 0; };
-  const auto broken = [](float weight) { return !(weight >= 0) || !std::isfinite(weight); };
-  require(std::ssize(weights) == train.size() && std::ranges::none_of(weights, broken) &&
+  require(std::ssize(weights) == train.size() && std::ranges::all_of(weights, is_weight) &&
               std::ranges::any_of(weights, counts),
           "Task::weights",
-          "has a number for each sample of the training data, none negative, infinite or NaN, and "
+          "has a number for each sample of the training data, each 0 or from 1e-30 to 1e30, and "
           "one at least above 0");
   return weights;
 }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 
 #include "base/error.h"
 #include "base/one_line.h"
@@ -40,18 +39,22 @@ std::vector<float> numbers_in(const std::string& text) {
 
 }  // namespace
 
+bool is_weight(float weight) {
+  constexpr float kLeast = 1e-30F, kMost = 1e30F;
+  return weight == 0 || (kLeast <= weight && weight <= kMost);
+}
+
 std::vector<float> class_weights(const std::string& text, const data::Dataset& training) {
   if (text == "balanced") return balanced(training);
   std::vector<float> weights = numbers_in(text);
-  const auto is_weight = [](float weight) { return weight >= 0 && std::isfinite(weight); };
   const auto counts = [](float weight) { return weight > 0; };
   const bool fits = std::ssize(weights) == training.target_values() &&
                     std::ranges::all_of(weights, is_weight) && std::ranges::any_of(weights, counts);
   if (fits) return weights;
   constexpr std::size_t kShown = 60;
   throw ContractError(
-      fmt::format("--class-weights: {} is neither equal nor balanced nor {} numbers of at least 0 "
-                  "and not all 0, one for each class, with commas between",
+      fmt::format("--class-weights: {} is neither equal nor balanced nor {} numbers, each 0 "
+                  "or from 1e-30 to 1e30 and not all 0, one for each class, with commas between",
                   on_one_line(text, kShown), training.target_values()));
 }
 

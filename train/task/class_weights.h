@@ -13,4 +13,8 @@ namespace ringlet::train {
 /// its own, and one without samples 0. Throws ContractError for anything else.
 std::vector<float> class_weights(const std::string& text, const data::Dataset& training);
 
+/// Whether a sample may count so much: 0, or so far from what f32 holds that a batch's sum of
+/// weights and losses is finite, and 1 over it too.
+bool is_weight(float weight);
+
 }  // namespace ringlet::train
