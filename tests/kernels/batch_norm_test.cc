@@ -293,9 +293,40 @@ TEST_P(BatchNormTest, WithoutWeightAndBias) {
             1e-6);
 }
 
-INSTANTIATE_TEST_SUITE_P(Setups, BatchNormTest, all_setups(), name_of);
+INSTANTIATE_TEST_SUITE_P(Setups, BatchNormTest, all_setups(setups_of(Layout::nchw)), name_of);
 
-class NormNumbers : public OperationTest {};
+class NormNumbers : public OperationTest {
+ protected:
+  static constexpr double kStart[] = {10, 20, 1, 1};
+  static inline const std::vector<float> kFirst{1, 2, 6, 4}, kSecond{3, 8, 2, 10};
+  /// Of means; of squares of three values, which become variances: 1 / (3 - 1).
+  static double scale_of(std::size_t i) { return i < 2 ? 1 : 0.5; }
+
+  /// What is kept after a shard's two micro-batches, the first of which has this share of the step.
+  std::vector<float> running_after(double share) {
+    return read(run([&](Device& device) {
+      Stream& stream = device.compute();
+      Tensor updates = upload(device, {14}, std::vector<float>(14)), running(device, {4});
+      const View layer = updates.view().slice(0, 7);
+      const Tensor a = upload(device, {2, 2}, kFirst), b = upload(device, {2, 2}, kSecond);
+      running_statistics_track(stream, {.count = 3, .share = share, .so_far = share, .batches = 1},
+                               a, layer);
+      running_statistics_track(stream, {.count = 3, .share = 1 - share, .so_far = 1, .batches = 2},
+                               b, layer);
+      std::vector<std::int32_t> table;
+      for (const std::int32_t target : {0, 1, 2, 3, -2, -1, -1}) {
+        table.insert(table.end(), {target, 4});
+      }
+      for (int i = 0; i < 7; ++i) table.insert(table.end(), {i < 4 ? i : -1, 11});  // did not run
+      copy_from_host(stream, std::vector<float>(std::begin(kStart), std::end(kStart)).data(),
+                     running);
+      const Tensor counter = upload(device, {1}, std::vector<std::int32_t>{5});
+      running_statistics_commit(stream, updates, upload(device, {14, 2}, table), running, counter);
+      EXPECT_EQ(test::read<std::int32_t>(stream, counter), std::vector<std::int32_t>{7});
+      return running;
+    }));
+  }
+};
 
 // Parts of a tensor, one of them empty, give the moments of the whole.
 TEST_P(NormNumbers, MomentsMerge) {
@@ -320,36 +351,24 @@ TEST_P(NormNumbers, MomentsMerge) {
   EXPECT_LE(relative_l2(read(merged), doubles_behind(expected.mean, expected.squares)), 3e-7);
 }
 
-// Two shards, of two and one micro-batches, against PyTorch's rule where that has an answer: with
-// equal statistics in both shards' updates, the weights of the micro-batches are what is left.
+// PyTorch's rule, one micro-batch after the other: they are alike in size.
 TEST_P(NormNumbers, RunningStatistics) {
-  const std::vector<float> first{1, 2, 6, 4}, second{3, 8, 2, 10};  // means, squares
-  const Tensor result = run([&](Device& device) {
-    Stream& stream = device.compute();
-    Tensor updates = upload(device, {14}, std::vector<float>(14)), running(device, {4});
-    const View layer = updates.view().slice(0, 7);
-    const Tensor a = upload(device, {2, 2}, first), b = upload(device, {2, 2}, second);
-    running_statistics_track(stream, {.count = 3, .share = 0.5, .so_far = 0.5, .batches = 1}, a,
-                             layer);
-    running_statistics_track(stream, {.count = 3, .share = 0.5, .so_far = 1, .batches = 2}, b,
-                             layer);
-    std::vector<std::int32_t> table;
-    for (const std::int32_t target : {0, 1, 2, 3, -2, -1, -1}) {
-      table.insert(table.end(), {target, 4});
-    }
-    for (int i = 0; i < 7; ++i) table.insert(table.end(), {i < 4 ? i : -1, 11});  // did not run
-    copy_from_host(stream, std::vector<float>{10, 20, 1, 1}.data(), running);
-    const Tensor counter = upload(device, {1}, std::vector<std::int32_t>{5});
-    running_statistics_commit(stream, updates, upload(device, {14, 2}, table), running, counter);
-    EXPECT_EQ(test::read<std::int32_t>(stream, counter), std::vector<std::int32_t>{7});
-    return running;
-  });
-  const auto found = read(result);
-  const double start[] = {10, 20, 1, 1};
+  const std::vector<float> found = running_after(0.5);
   for (std::size_t i = 0; i < 4; ++i) {
-    const double scale = i < 2 ? 1 : 0.5;  // squares / (3 - 1)
-    double expected = 0.9 * start[i] + 0.1 * scale * static_cast<double>(first[i]);
-    expected = 0.9 * expected + 0.1 * scale * static_cast<double>(second[i]);
+    double expected = 0.9 * kStart[i] + 0.1 * scale_of(i) * static_cast<double>(kFirst[i]);
+    expected = 0.9 * expected + 0.1 * scale_of(i) * static_cast<double>(kSecond[i]);
+    EXPECT_NEAR(static_cast<double>(found[i]), expected, 1e-5);
+  }
+}
+
+// What the step takes from the start is PyTorch's; what it puts there goes by samples, with the
+// first micro-batch's share of 2/3 once more times 0.9: 0.6 to 1/3.
+TEST_P(NormNumbers, RunningStatisticsGoBySamplesWhereMicroBatchesDiffer) {
+  const std::vector<float> found = running_after(2.0 / 3);
+  for (std::size_t i = 0; i < 4; ++i) {
+    const double mean =
+        (9 * static_cast<double>(kFirst[i]) + 5 * static_cast<double>(kSecond[i])) / 14;
+    const double expected = 0.81 * kStart[i] + 0.19 * scale_of(i) * mean;
     EXPECT_NEAR(static_cast<double>(found[i]), expected, 1e-5);
   }
 }
@@ -371,7 +390,7 @@ TEST_P(NormNumbers, CountsWholeMicroBatchesThoughSharesAreRounded) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Setups, NormNumbers, nchw_setups(), name_of);
+INSTANTIATE_TEST_SUITE_P(Setups, NormNumbers, nchw_setups(setups_of(Layout::nchw)), name_of);
 
 }  // namespace
 }  // namespace ringlet::test

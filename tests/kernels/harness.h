@@ -45,17 +45,18 @@ inline std::vector<Setup> setups_of(Layout layout) {
   return setups;
 }
 
-/// Every layout (nhwc on CUDA alone) and instruction set. In nchw, matrix products choose their
-/// instructions themselves.
-inline auto all_setups() {
-  std::vector<Setup> setups = setups_of(Layout::lanes);
-  setups.insert(setups.begin(), {Layout::nchw, InstructionSet::automatic});
+/// Of nchw: where loops go by the instruction set there, too, take setups_of(Layout::nchw). Matrix
+/// products choose their instructions themselves.
+inline std::vector<Setup> one_of_nchw() { return {{Layout::nchw, InstructionSet::automatic}}; }
+
+/// Every layout (nhwc on CUDA alone), and in lanes every instruction set.
+inline auto all_setups(std::vector<Setup> setups = one_of_nchw()) {
+  for (const Setup& setup : setups_of(Layout::lanes)) setups.push_back(setup);
   return with_cuda(std::move(setups));
 }
 
 /// For operations that know no layout.
-inline auto nchw_setups() {
-  std::vector<Setup> setups{{Layout::nchw, InstructionSet::automatic}};
+inline auto nchw_setups(std::vector<Setup> setups = one_of_nchw()) {
   for (const Setup& setup : cuda_setups()) {
     if (setup.layout == Layout::nchw) setups.push_back(setup);
   }

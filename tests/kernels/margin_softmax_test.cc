@@ -123,7 +123,7 @@ class MarginSoftmax : public OperationTest {
   std::array<std::int32_t, 2> right_{};
   std::array<float, 4> angles_{};
 };
-INSTANTIATE_TEST_SUITE_P(Setups, MarginSoftmax, nchw_setups(), name_of);
+INSTANTIATE_TEST_SUITE_P(Setups, MarginSoftmax, nchw_setups(setups_of(Layout::nchw)), name_of);
 
 TEST_P(MarginSoftmax, IsThatOfPlainFormulas) {
   for (const MarginCase& c : margin_cases()) {
