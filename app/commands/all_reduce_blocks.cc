@@ -163,7 +163,8 @@ AllReduceBlock block_for(const AllReduceFlags& flags, int ranks, std::vector<Dev
     throw UsageError(fmt::format("--root {} is none of {} ranks; give one from 0 to {}",
                                  options.root, ranks, ranks - 1));
   }
-  checked([&] { return bench::pattern_for(collective, options.type, options.op, 0, ranks); });
+  if (options.check && collective.reduces)
+    checked([&] { bench::require_exact(options.type, options.op, ranks); });
   choose_strategies(flags, block);
   return block;
 }

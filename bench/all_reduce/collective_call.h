@@ -36,8 +36,7 @@ struct OwnedElements {
 };
 OwnedElements owned_after(const CollectiveCall& call, int rank, int ranks, std::int64_t count);
 
-/// The pattern of a rank's input: whose reductions are exact where the collective reduces. Throws
-/// ContractError as TestPattern.
+/// The pattern of a rank's input: whose reductions are exact where the collective reduces.
 TestPattern pattern_for(const Collective& collective, DType type, ReduceOp op, int rank, int ranks);
 
 /// Elements that are not the exact ones, of those that the rank has. `result`: the whole of it, on

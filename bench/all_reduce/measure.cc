@@ -304,6 +304,8 @@ std::vector<Measurement> measure_all_reduce(comm::Group& group, AllReduceBenchOp
   usual.op = options.collective().reduces ? name_of(options.op) : kNoOperation;
   usual.in_place = options.in_place;
   usual.checked = options.check;
+  if (options.check && options.collective().reduces)
+    require_exact(options.type, options.op, group.size());
   usual.pinned = pins_ranks(options, group.size());
   RankBarrier barrier(group);
   const int processors = usable_processors();  // before a rank is pinned

@@ -27,7 +27,7 @@ std::int64_t exact_up_to(DType type) {
     case DType::f32:
       return 1 << 24;
     case DType::i32:
-      return std::int64_t{1} << 31;
+      return (std::int64_t{1} << 31) - 1;
     default:
       throw ContractError(fmt::format("{} cannot be reduced", name_of(type)));
   }
@@ -43,20 +43,12 @@ std::uint16_t to_half_bits(std::int64_t value) {
   return static_cast<std::uint16_t>(sign | (exponent + 15) << 10U | fraction);
 }
 
-template <class T>
-void put(T element, std::int64_t index, std::vector<std::byte>& table) {
-  std::memcpy(table.data() + index * static_cast<std::int64_t>(sizeof element), &element,
-              sizeof element);
-}
-
-void put(DType type, std::int64_t value, std::int64_t index, std::vector<std::byte>& table) {
-  const auto f32 = static_cast<float>(value);
-  if (type == DType::f32) put(f32, index, table);
-  if (type == DType::i32) put(static_cast<std::int32_t>(value), index, table);
-  if (type == DType::f16) put(to_half_bits(value), index, table);
-  if (type == DType::bf16) {
-    put(static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(f32) >> 16U), index, table);
-  }
+/// A whole number that the type holds exactly.
+std::uint32_t bits_of(DType type, std::int64_t value) {
+  if (type == DType::i32) return static_cast<std::uint32_t>(value);
+  if (type == DType::f16) return to_half_bits(value);
+  const auto f32 = std::bit_cast<std::uint32_t>(static_cast<float>(value));
+  return type == DType::bf16 ? f32 >> 16U : f32;
 }
 
 /// Spreads (rank, index) over 64 bits (SplitMix64's finalizer; Steele, Lea and Flood, 2014).
@@ -78,19 +70,25 @@ struct Numbers {
   }
 };
 
+/// As large as they may be, so that they need all of the type's precision. Where sums of so many
+/// ranks cannot be exact, 0 and 1.
 Numbers numbers_of(DType type, ReduceOp op, int ranks) {
-  constexpr std::int64_t kMost = 250;
   const std::int64_t exact = exact_up_to(type);
-  if (op == ReduceOp::min || op == ReduceOp::max) return {-kMost / 2, kMost / 2, 1};
+  if (op == ReduceOp::min || op == ReduceOp::max) return {-exact, exact, 1};
   const std::int64_t unit = op == ReduceOp::mean ? ranks : 1;
-  const std::int64_t high = std::min(kMost, exact / (unit * ranks));
-  if (high < 1) {
-    throw ContractError(
-        fmt::format("{} holds whole numbers up to {} exactly, too few to check the {} of {} ranks; "
-                    "use another --type or fewer ranks",
-                    name_of(type), exact, name_of(op), ranks));
-  }
-  return {0, high, unit};
+  return {0, std::max<std::int64_t>(exact / (unit * ranks), 1), unit};
+}
+
+/// Any bits, but no NaN and no infinity: what only moves floats may still change a NaN's bits.
+std::uint32_t moved_bits(DType type, std::int64_t index) {
+  const auto any = static_cast<std::uint32_t>(scattered(0, static_cast<std::uint64_t>(index)));
+  const auto finite = [](std::uint32_t bits, std::uint32_t exponent) {
+    return (bits & exponent) == exponent ? bits ^ (exponent & (0U - exponent)) : bits;
+  };
+  constexpr std::uint32_t kHalf = 0xFFFFU;
+  if (type == DType::f32) return finite(any, 0x7F800000U);
+  if (type == DType::f16) return finite(any & kHalf, 0x7C00U);
+  return type == DType::bf16 ? finite(any & kHalf, 0x7F80U) : any;
 }
 
 std::int64_t reduced(ReduceOp op, const Numbers& numbers, int ranks, std::int64_t index) {
@@ -115,30 +113,45 @@ void in_pieces(std::int64_t bytes, std::int64_t element_bytes, Visit visit) {
 
 }  // namespace
 
+void require_exact(DType type, ReduceOp op, int ranks) {
+  if (op == ReduceOp::min || op == ReduceOp::max) return;
+  const std::int64_t exact = exact_up_to(type);
+  if (exact / ranks / (op == ReduceOp::mean ? ranks : 1) > 0) return;
+  throw ContractError(
+      fmt::format("{} holds whole numbers up to {} exactly, too few to check the {} of {} ranks; "
+                  "use another --type, fewer ranks or --no-check",
+                  name_of(type), exact, name_of(op), ranks));
+}
+
 TestPattern::TestPattern(DType type, ReduceOp op, int rank, int ranks)
-    : type_(type), element_bytes_(size_of(type)) {
+    : element_bytes_(size_of(type)) {
   const Numbers numbers = numbers_of(type, op, ranks);
-  std::vector<std::int64_t> mine(kPeriod), result(kPeriod);
+  std::vector<std::uint32_t> mine(kPeriod), result(kPeriod);
   for (std::int64_t j = 0; j < kPeriod; ++j) {
-    mine[static_cast<std::size_t>(j)] = numbers.at(rank, j);
-    result[static_cast<std::size_t>(j)] = reduced(op, numbers, ranks, j);
+    mine[static_cast<std::size_t>(j)] = bits_of(type, numbers.at(rank, j));
+    result[static_cast<std::size_t>(j)] = bits_of(type, reduced(op, numbers, ranks, j));
   }
   input_ = table_of(mine);
   expected_ = table_of(result);
 }
 
 TestPattern::TestPattern(DType type, int rank)
-    : type_(type), element_bytes_(size_of(type)), shift_(kShift * rank) {
-  const Numbers numbers = numbers_of(type, ReduceOp::max, 1);  // which every type has
-  std::vector<std::int64_t> all(kPeriod);
-  for (std::int64_t j = 0; j < kPeriod; ++j) all[static_cast<std::size_t>(j)] = numbers.at(0, j);
+    : element_bytes_(size_of(type)), shift_(kShift * rank) {
+  exact_up_to(type);  // throws where it is none of these types
+  std::vector<std::uint32_t> all(kPeriod);
+  for (std::int64_t j = 0; j < kPeriod; ++j) all[static_cast<std::size_t>(j)] = moved_bits(type, j);
   input_ = table_of(all);
 }
 
-std::vector<std::byte> TestPattern::table_of(const std::vector<std::int64_t>& period) const {
+std::vector<std::byte> TestPattern::table_of(const std::vector<std::uint32_t>& period) const {
   std::vector<std::byte> table(static_cast<std::size_t>(kPeriods * kPeriod * element_bytes_));
   for (std::int64_t j = 0; j < kPeriods * kPeriod; ++j) {
-    put(type_, period[static_cast<std::size_t>(j % kPeriod)], j, table);
+    const std::uint32_t wide = period[static_cast<std::size_t>(j % kPeriod)];
+    const auto narrow = static_cast<std::uint16_t>(wide);
+    const bool is_narrow = element_bytes_ == sizeof narrow;
+    std::memcpy(table.data() + j * element_bytes_,
+                is_narrow ? static_cast<const void*>(&narrow) : &wide,
+                static_cast<std::size_t>(element_bytes_));
   }
   return table;
 }

@@ -6,9 +6,9 @@
 
 namespace ringlet::bench::peers {
 
-void write_input(std::span<float> data, int rank, int call) {
+void write_input(std::span<float> data, int rank, int ranks, int call) {
   for (std::size_t i = 0; i < data.size(); ++i) {
-    data[i] = input(rank, call, static_cast<std::int64_t>(i));
+    data[i] = input(rank, ranks, call, static_cast<std::int64_t>(i));
   }
 }
 
@@ -21,7 +21,7 @@ std::int64_t count_wrong(std::span<const float> data, int ranks, int call, std::
     expected.fill(0);
     for (int rank = 0; rank < ranks; ++rank) {
       for (std::size_t i = 0; i < kBlock; ++i) {
-        expected[i] += input(rank, call, first + static_cast<std::int64_t>(begin + i));
+        expected[i] += input(rank, ranks, call, first + static_cast<std::int64_t>(begin + i));
       }
     }
     for (std::size_t i = 0; i < block.size(); ++i) wrong += block[i] == expected[i] ? 0 : 1;
@@ -29,10 +29,11 @@ std::int64_t count_wrong(std::span<const float> data, int ranks, int call, std::
   return wrong;
 }
 
-std::int64_t count_wrong_of(std::span<const float> data, int rank, int call, std::int64_t first) {
+std::int64_t count_wrong_of(std::span<const float> data, int rank, int ranks, int call,
+                            std::int64_t first) {
   std::int64_t wrong = 0;
   for (std::size_t i = 0; i < data.size(); ++i) {
-    wrong += data[i] == input(rank, call, first + static_cast<std::int64_t>(i)) ? 0 : 1;
+    wrong += data[i] == input(rank, ranks, call, first + static_cast<std::int64_t>(i)) ? 0 : 1;
   }
   return wrong;
 }

@@ -139,7 +139,7 @@ Measurement measure(Meeting& meeting, std::span<float> data, const Calls& calls,
                     const std::function<void()>& all_reduce, const std::function<void()>& settle) {
   const int rank = meeting.rank(), ranks = meeting.ranks();
   const Work work{.floats = std::ssize(data),
-                  .write_input = [=](int call) { write_input(data, rank, call); },
+                  .write_input = [=](int call) { write_input(data, rank, ranks, call); },
                   .run = all_reduce,
                   .result = data,
                   .count_wrong = [=](int call) { return count_wrong(data, ranks, call); },

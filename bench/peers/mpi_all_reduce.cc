@@ -169,15 +169,16 @@ std::int64_t wrong_in(CollectiveId id, const Mpi& mpi, std::span<const float> re
     case CollectiveId::reduce_scatter:  // `result` is the rank's part
       return count_wrong(result, mpi.size(), call, std::ssize(result) * mpi.rank());
     case CollectiveId::broadcast:
-      return count_wrong_of(result, kRoot, call, 0);
+      return count_wrong_of(result, kRoot, mpi.size(), call, 0);
     case CollectiveId::send_recv:
-      return count_wrong_of(result, (mpi.rank() + mpi.size() - 1) % mpi.size(), call, 0);
+      return count_wrong_of(result, (mpi.rank() + mpi.size() - 1) % mpi.size(), mpi.size(), call,
+                            0);
     case CollectiveId::all_gather:
     case CollectiveId::all_to_all:
       for (int rank = 0; rank < mpi.size(); ++rank) {
         const auto piece =
             result.subspan(static_cast<std::size_t>(rank * part), static_cast<std::size_t>(part));
-        wrong += count_wrong_of(piece, rank, call,
+        wrong += count_wrong_of(piece, rank, mpi.size(), call,
                                 id == CollectiveId::all_gather ? 0 : mpi.rank() * part);
       }
   }
@@ -197,7 +198,8 @@ Work work_of(const Collective& collective, const Mpi& mpi, Buffers& buffers) {
   if (collective.id == CollectiveId::reduce && mpi.rank() != kRoot) result = {};
   return {.collective = collective,
           .floats = std::ssize(data),
-          .write_input = [=, rank = mpi.rank()](int call) { write_input(input, rank, call); },
+          .write_input = [=, rank = mpi.rank(),
+                          ranks = mpi.size()](int call) { write_input(input, rank, ranks, call); },
           .run = call_of(collective.id, mpi, data, apart),
           .result = result,
           .count_wrong = [=, &mpi,

@@ -48,7 +48,7 @@ class Meeting:
 
 def one_call(meeting, rank, data, call):
     """Seconds, and wrong elements where they were looked for."""
-    torch.add(pattern(data), float((rank + 1) * (call % 16 + 1)), out=data)
+    torch.add(pattern(data, meeting.ranks), float((rank + 1) * (call % 16 + 1)), out=data)
     meeting.wait(rank)
     begin = time.perf_counter()
     dist.all_reduce(data)
@@ -56,10 +56,10 @@ def one_call(meeting, rank, data, call):
     return time.perf_counter() - begin
 
 
-def pattern(data):
-    """Whole numbers from 0 to 255, made once for each size."""
+def pattern(data, ranks):
+    """Whole numbers whose sums a float holds exactly and nothing narrower does, made once for each size."""
     if pattern.kept is None or pattern.kept.numel() != data.numel():
-        pattern.kept = (torch.arange(data.numel()) * 167 % 256).float()
+        pattern.kept = (torch.arange(data.numel()) * 0x9e3779b1 % ((1 << 23) // ranks)).float()
     return pattern.kept
 
 
@@ -68,7 +68,7 @@ pattern.kept = None
 
 def wrong_in(data, ranks, call):
     added = (call % 16 + 1) * ranks * (ranks + 1) / 2
-    return int((data != pattern(data) * ranks + added).sum())
+    return int((data != pattern(data, ranks) * ranks + added).sum())
 
 
 def measure(meeting, rank, size, flags):

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <atomic>
+#include <bit>
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -27,7 +28,7 @@ constexpr std::size_t kCount = 5000;
 std::vector<float> sum_of_inputs(int call) {
   std::vector<float> sum(kCount), part(kCount);
   for (int rank = 0; rank < kRanks; ++rank) {
-    write_input(part, rank, call);
+    write_input(part, rank, kRanks, call);
     for (std::size_t i = 0; i < kCount; ++i) sum[i] += part[i];
   }
   return sum;
@@ -44,11 +45,17 @@ TEST(PeersData, TheSumIsRightAndNothingElseIs) {
   constexpr std::int64_t kMost = 9 * kCount / 10;  // some elements agree by chance
   EXPECT_GT(count_wrong(right, kRanks, 8), kMost) << "left from the call before";
   std::vector<float> input(kCount);
-  write_input(input, 0, 7);
+  write_input(input, 0, kRanks, 7);
   EXPECT_GT(count_wrong(input, kRanks, 7), kMost) << "never summed";
   std::vector<float> twice = right;
   for (std::size_t i = 0; i < kCount; ++i) twice[i] += input[i];
   EXPECT_GT(count_wrong(twice, kRanks, 7), kMost) << "rank 0 counted twice";
+}
+
+TEST(PeersData, LostBitsAreSeen) {
+  std::vector<float> narrow = sum_of_inputs(7);
+  for (float& x : narrow) x = std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & 0xFFFF0000U);
+  EXPECT_GT(count_wrong(narrow, kRanks, 7), static_cast<std::int64_t>(9 * kCount / 10));
 }
 
 TEST(PeersData, AChunkAtTheWrongOffsetIsSeen) {
@@ -67,10 +74,10 @@ TEST(PeersData, KnowsASumAndAnInputFromAnyElementOn) {
   EXPECT_EQ(count_wrong(all.subspan(1000), kRanks, 7, 1000), 0);
   EXPECT_GT(count_wrong(all.subspan(1000), kRanks, 7), 3500);
   std::vector<float> input(kCount);
-  write_input(input, 1, 7);
-  EXPECT_EQ(count_wrong_of(std::span<const float>(input).subspan(30), 1, 7, 30), 0);
-  EXPECT_GT(count_wrong_of(input, 1, 7, 30), 4500);
-  EXPECT_GT(count_wrong_of(input, 0, 7, 0), 4500) << "another rank's";
+  write_input(input, 1, kRanks, 7);
+  EXPECT_EQ(count_wrong_of(std::span<const float>(input).subspan(30), 1, kRanks, 7, 30), 0);
+  EXPECT_GT(count_wrong_of(input, 1, kRanks, 7, 30), 4500);
+  EXPECT_GT(count_wrong_of(input, 0, kRanks, 7, 0), 4500) << "another rank's";
 }
 
 TEST(PeersTimes, AreMedianLeastAndNinetyNinthPercentile) {

@@ -204,6 +204,12 @@ TEST(AllReduceBench, GoesOutOfPlaceAndUnchecked) {
   EXPECT_TRUE(json_of(file).at("rows").at(0).at("wrong").is_null());
 }
 
+TEST(AllReduceBench, MeasuresUncheckedWhatNoNumbersAreExactFor) {
+  const Arguments mean{"--strategies", "ring", "--type", "bf16", "--op", "mean", "--ranks", "17"};
+  EXPECT_TRUE(fails_with(2, ringlet(quick_bench(mean)), {"too few to check the mean of 17 ranks"}));
+  EXPECT_TRUE(succeeds(ringlet(quick_bench(mean + Arguments{"--no-check"}))));
+}
+
 TEST(AllReduceBench, ReducesOtherTypesByOtherOperations) {
   const Outcome outcome = ringlet(quick_bench({"-d", "bf16", "-o", "mean", "--ranks", "3"}));
   ASSERT_TRUE(succeeds(outcome));
