@@ -5,6 +5,7 @@
 #include <cmath>
 #include <iterator>
 
+#include "base/median.h"
 #include "base/stop_request.h"
 #include "base/stopwatch.h"
 #include "train/trainer.h"
@@ -64,9 +65,9 @@ struct Kind {
     return *std::min_element(steps.begin(), steps.end(), shorter);
   }
   double unrest() const {
-    std::vector<StepParts> sorted = steps;
-    std::sort(sorted.begin(), sorted.end(), shorter);
-    return sorted[sorted.size() / 2].step() / sorted.front().step();
+    std::vector<double> seconds;
+    for (const StepParts& one : steps) seconds.push_back(one.step());
+    return median_of(std::move(seconds)) / quickest().step();
   }
   static bool shorter(const StepParts& a, const StepParts& b) { return a.step() < b.step(); }
 };

@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "base/core_pace.h"
+#include "base/median.h"
 #include "base/processors.h"
 #include "base/stop_request.h"
 #include "nn/ops/softmax_cross_entropy.h"
@@ -89,8 +90,8 @@ StepSeconds step_seconds(std::span<const train::StepReport> steps) {
   }
   const double mean = all / static_cast<double>(steps.size());
   if (known.empty()) return {mean, mean, mean};
-  std::sort(known.begin(), known.end());
-  return {mean, known[known.size() / 2], known.front()};
+  const double least = *std::min_element(known.begin(), known.end());
+  return {mean, median_of(std::move(known)), least};
 }
 
 std::string why_not(std::span<const Interference> ranks, bool in_turns) {

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
+
+#include "base/median.h"
 
 namespace ringlet::comm {
 
@@ -106,9 +109,8 @@ std::optional<CostFit> fit_cost_model(const PathCostOf& path_cost,
     errors.push_back(
         std::abs(row.steps * fit.model.latency_s + row.bytes * fit.model.seconds_per_byte - 1));
   }
-  std::sort(errors.begin(), errors.end());
-  fit.median_error = errors[errors.size() / 2];
-  fit.worst_error = errors.back();
+  fit.worst_error = *std::max_element(errors.begin(), errors.end());
+  fit.median_error = median_of(std::move(errors));
   return fit;
 }
 

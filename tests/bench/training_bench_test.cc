@@ -31,6 +31,11 @@ TEST(StepSeconds, AreOfSteps) {
   EXPECT_DOUBLE_EQ(seconds.fastest, 5e-3);
 }
 
+TEST(StepSeconds, HaveAMedianBetweenTheTwoInTheMiddle) {
+  EXPECT_DOUBLE_EQ(step_seconds(steps_of({{5, true}, {9, true}, {6, true}, {7, true}})).median,
+                   6.5e-3);
+}
+
 TEST(StepSeconds, OfStepsThatEndTogetherAreInTheMeanAlone) {
   // The host was kept away for three steps. It then hears of all three at once, and waits for the
   // fourth from then on.
