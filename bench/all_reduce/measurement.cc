@@ -284,20 +284,33 @@ std::vector<Measurement> read_measurements(const std::filesystem::path& file) {
   return measurements;
 }
 
+namespace {
+
+/// In quotes where it needs them (RFC 4180).
+std::string csv_text(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == text.npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + '"';
+}
+
+}  // namespace
+
 std::string to_csv(const std::vector<Measurement>& measurements) {
   std::string text =
       "engine,ranks_as,transport,strategy,ranks,bytes,count,type,op,in_place,iterations,median_us,"
       "min_us,p99_us,algbw_gbs,busbw_gbs,wrong,mean_us,p90_us,low_us,high_us,rounds,counts,"
-      "why_not,collective,root\n";
+      "why_not,collective,root,machines,level\n";
   for (const Measurement& m : measurements) {
     text += fmt::format(
         "{},{},{},{},{},{},{},{},{},{},{},{:.3f},{:.3f},{:.3f},{:.4f},{:.4f},{},{:.3f},{:.3f},"
-        "{:.3f},{:.3f},{},{},{},{},{}\n",
-        m.engine, m.ranks_as, m.transport, m.strategy, m.ranks, m.bytes, m.count, m.type, m.op,
-        m.in_place, m.iterations, m.median_us, m.min_us, m.p99_us, m.algbw_gbs(), m.busbw_gbs(),
+        "{:.3f},{:.3f},{},{},{},{},{},{},{}\n",
+        csv_text(m.engine), csv_text(m.ranks_as), csv_text(m.transport), csv_text(m.strategy),
+        m.ranks, m.bytes, m.count, csv_text(m.type), csv_text(m.op), m.in_place, m.iterations,
+        m.median_us, m.min_us, m.p99_us, m.algbw_gbs(), m.busbw_gbs(),
         m.checked ? std::to_string(m.wrong) : "", m.mean_us, m.p90_us, m.low_us, m.high_us,
-        m.rounds, m.counts, m.why_not.empty() ? "" : '"' + m.why_not + '"', m.collective,
-        m.root == kNoRoot ? "" : std::to_string(m.root));
+        m.rounds, m.counts, csv_text(m.why_not), m.collective,
+        m.root == kNoRoot ? "" : std::to_string(m.root), m.machines, csv_text(m.level));
   }
   return text;
 }

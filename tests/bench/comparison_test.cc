@@ -158,9 +158,20 @@ TEST(Measurements, FillALineOfCsvEach) {
   EXPECT_EQ(to_csv({row_of("ring", 4096, 2)}),
             "engine,ranks_as,transport,strategy,ranks,bytes,count,type,op,in_place,iterations,"
             "median_us,min_us,p99_us,algbw_gbs,busbw_gbs,wrong,mean_us,p90_us,low_us,high_us,"
-            "rounds,counts,why_not,collective,root\n"
+            "rounds,counts,why_not,collective,root,machines,level\n"
             "ringlet,threads,local,ring,2,4096,1024,f32,sum,true,10,2.000,2.000,2.000,2.0480,"
-            "2.0480,0,0.000,0.000,0.000,0.000,0,true,,all-reduce,\n");
+            "2.0480,0,0.000,0.000,0.000,0.000,0,true,,all-reduce,,1,all\n");
+}
+
+TEST(Measurements, QuoteInCsvWhatHasCommasAndSayTheirLevel) {
+  Measurement row = row_of("ring", 4096, 2);
+  row.transport = "shm, \"fast\"";
+  row.why_not = "busy";
+  row.machines = 2;
+  row.level = "between";
+  const std::string csv = to_csv({row});
+  EXPECT_NE(csv.find("\nringlet,threads,\"shm, \"\"fast\"\"\",ring,2,"), csv.npos) << csv;
+  EXPECT_NE(csv.find(",busy,all-reduce,,2,between\n"), csv.npos) << csv;
 }
 
 /// With an interval.
@@ -193,8 +204,9 @@ TEST(Measurements, SayWhetherTheyCountAndWhyNot) {
   EXPECT_EQ(read.low_us, 2);
   EXPECT_EQ(read.high_us, 8000);
   EXPECT_EQ(read.rounds, 11);
-  EXPECT_NE(to_csv({bad}).find(",2.000,8000.000,11,false,\"" + bad.why_not + "\",all-reduce,\n"),
-            std::string::npos)
+  EXPECT_NE(
+      to_csv({bad}).find(",2.000,8000.000,11,false,\"" + bad.why_not + "\",all-reduce,,1,all\n"),
+      std::string::npos)
       << to_csv({bad});
   EXPECT_NE(table_row(bad).find("  does not count: " + bad.why_not + "\n"), std::string::npos);
   EXPECT_EQ(not_counting({row_of("ring", 4, 1)}), "");

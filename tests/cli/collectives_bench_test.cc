@@ -50,7 +50,7 @@ TEST(CollectivesBench, WritesWhatItIsAsJsonCsvAndPage) {
   EXPECT_EQ(row.at("strategy"), "default");
   EXPECT_EQ(row.at("busbw_gbs"), row.at("algbw_gbs"));
   EXPECT_EQ(document.at("models").at(0).at("collective"), "reduce");
-  EXPECT_TRUE(holds(read_file(csv), {",collective,root\n", ",reduce,1\n"}));
+  EXPECT_TRUE(holds(read_file(csv), {",collective,root,machines,level\n", ",reduce,1,1,all\n"}));
   EXPECT_TRUE(holds(read_file(page), {"<title>Reduce (Ringlet)", "ringlet bench reduce",
                                       "reduce to rank 1, f32 max in place", "\u00d7 1 for p ranks",
                                       ">Here: up to "}));
