@@ -12,6 +12,7 @@
 
 #include "base/one_line.h"
 #include "bench/all_reduce/collective.h"
+#include "bench/all_reduce/comparison.h"
 
 namespace ringlet::bench {
 
@@ -20,17 +21,21 @@ namespace {
 using Rows = std::vector<const Measurement*>;
 
 /// Rows of one table: those that differ in size and place alone, in the order in which they come.
+/// What was measured twice is in two tables.
 std::vector<Rows> tables_of(const std::vector<Measurement>& rows) {
   const auto key = [](const Measurement& m) {
     return std::tie(m.engine, m.collective, m.ranks_as, m.transport, m.strategy, m.ranks,
-                    m.machines, m.level, m.type, m.op, m.root);
+                    m.machines, m.level, m.type, m.op, m.root, m.machine);
   };
+  using Key = decltype(key(rows.front()));
+  std::map<std::tuple<Key, std::int64_t, bool>, int> times;  // that a size and place was there
+  std::map<std::pair<Key, int>, std::size_t> places;
   std::vector<Rows> tables;
   for (const Measurement& row : rows) {
-    const auto same = std::find_if(tables.begin(), tables.end(), [&](const Rows& table) {
-      return key(*table.front()) == key(row);
-    });
-    (same == tables.end() ? tables.emplace_back() : *same).push_back(&row);
+    const int before = times[{key(row), row.bytes, row.in_place}]++;
+    const auto [place, is_new] = places.try_emplace({key(row), before}, tables.size());
+    if (is_new) tables.emplace_back();
+    tables[place->second].push_back(&row);
   }
   return tables;
 }
@@ -40,7 +45,7 @@ std::string subject_of(const Measurement& m) {
   std::string subject = fmt::format("{} {}, {} ranks as {} over {}", m.engine, m.strategy, m.ranks,
                                     m.ranks_as, m.transport);
   if (m.machines > 1) subject += fmt::format(", {} machines ({})", m.machines, m.level);
-  return on_one_line(subject, 200);
+  return on_one_line(subject + where_text(m.machine), 200);
 }
 
 /// Why rows do not count, a line each.

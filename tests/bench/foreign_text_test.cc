@@ -76,6 +76,25 @@ TEST(NcclText, SaysWhatIsMissingWrongOrDisturbed) {
   EXPECT_TRUE(has_all(nccl_text({row}, {}), {"# Out of bounds values : 1 FAILED\n"}));
 }
 
+std::size_t tables_in(const std::string& text, const std::string& heading) {
+  std::size_t count = 0;
+  for (auto at = text.find(heading); at != text.npos; at = text.find(heading, at + 1)) ++count;
+  return count;
+}
+
+TEST(ForeignText, HasATableOfEachMachineAndOfWhatWasMeasuredTwice) {
+  std::vector<Measurement> rows{row_in(true, 1024, 1), row_in(true, 1024, 2), row_in(true, 4096, 3),
+                                row_in(true, 1024, 4)};
+  rows[3].machine = "An abacus";
+  const std::string nccl = nccl_text(rows, {});
+  EXPECT_EQ(tables_in(nccl, "# Using devices"), 3U) << nccl;
+  // busbw of 1024 bytes in 1 us and of 4096 in 3, together; of 1024 in 2; and in 4.
+  EXPECT_TRUE(has_all(nccl, {"bandwidth    : 1.792\n", "bandwidth    : 0.768\n",
+                             "bandwidth    : 0.384\n", "over local, on An abacus;"}))
+      << nccl;
+  EXPECT_EQ(tables_in(osu_text(rows, false), "# Size"), 3U);
+}
+
 TEST(OsuText, TakesEachRanksMean) {
   Measurement row = row_in(false, 4096, 9);
   row.by_rank = {{1, 2, 0.5}, {1, 4, 0.5}, {1, 6, 0}, {1, 8, 0}};
