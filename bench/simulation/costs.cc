@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <tuple>
 #include <utility>
 
 #include "base/files/input_file.h"
@@ -47,15 +48,29 @@ Costs::Costs(const std::vector<Measurement>& rows, std::string source)
     : source_(std::move(source)) {
   for (const Comparison& comparison : compare(rows)) {
     const Measurement usual;
-    if (comparison.level != usual.level || comparison.collective != usual.collective) continue;
+    if (std::tie(comparison.level, comparison.collective, comparison.type, comparison.op,
+                 comparison.in_place) !=
+        std::tie(usual.level, usual.collective, usual.type, usual.op, usual.in_place)) {
+      continue;
+    }
     for (const Series& series : comparison.series) {
       const Measurement& row = series.rows.front();
       if (!series.fit || row.engine != Measurement().engine) continue;
       Fitted& fitted = fitted_.emplace_back(
           Fitted{row.strategy, row.ranks, row.machines, series.fit->model, {}});
       if (series.knows_error()) fitted.worst_error = series.fit->worst_error;
+      for (const Measurement& m : series.curve) fitted.times[m.bytes] = m.median_us;
     }
   }
+}
+
+bool Costs::is_quicker(const Fitted& a, const Fitted& b) {
+  double sum = 0;  // of logarithms: each size counts alike
+  for (const auto& [bytes, time] : a.times) {
+    const auto other = b.times.find(bytes);
+    if (other != b.times.end()) sum += std::log(time / other->second);
+  }
+  return sum < 0;
 }
 
 const Costs::Fitted* Costs::nearest(std::string_view strategy, const Layout& layout) const {
@@ -65,7 +80,10 @@ const Costs::Fitted* Costs::nearest(std::string_view strategy, const Layout& lay
   };
   for (const Fitted& fitted : fitted_) {
     if (fitted.strategy != strategy || (fitted.machines > 1) != (layout.machines > 1)) continue;
-    if (best == nullptr || away(fitted) < away(*best)) best = &fitted;
+    if (best == nullptr || away(fitted) < away(*best) ||
+        (away(fitted) == away(*best) && is_quicker(fitted, *best))) {
+      best = &fitted;
+    }
   }
   return best;
 }

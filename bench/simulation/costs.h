@@ -2,7 +2,9 @@
 // measurements, of each strategy its own.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,10 +24,12 @@ class Costs {
  public:
   /// The same for each strategy.
   explicit Costs(const LinkCosts& given) : given_(given) {}
-  /// Fitted to rows that were measured. `source` is where they are from, for messages.
+  /// Fitted to rows that were measured: to sums of f32 in place, as those are what is simulated.
+  /// `source` is where they are from, for messages.
   Costs(const std::vector<Measurement>& rows, std::string source);
 
-  /// By the fit for the number of ranks that is nearest by ratio. Fits over several machines count
+  /// By the fit for the number of ranks that is nearest by ratio; of several, as of threads and of
+  /// processes, by the quickest over the sizes that they share. Fits over several machines count
   /// what stays inside of a machine as nothing (comparison.h), so then `inside` is free. Nothing
   /// for a strategy that was not measured on one machine, or on several, as `layout` is.
   std::optional<LinkCosts> of(std::string_view strategy, const Layout& layout) const;
@@ -44,7 +48,9 @@ class Costs {
     int machines = 1;
     comm::CostModel model;
     std::optional<double> worst_error;
+    std::map<std::int64_t, double> times{};  ///< measured, by size
   };
+  static bool is_quicker(const Fitted& a, const Fitted& b);
   const Fitted* nearest(std::string_view strategy, const Layout& layout) const;
 
   std::optional<LinkCosts> given_;

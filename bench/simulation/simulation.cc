@@ -80,11 +80,14 @@ int set_measured(std::vector<Simulated>& rows, const std::vector<Measurement>& m
                  int cores) {
   int found = 0;
   for (Simulated& row : rows) {
-    const auto of_row = std::find_if(measured.begin(), measured.end(),
-                                     [&](const Measurement& one) { return is_of(row, one); });
-    if (of_row == measured.end() || !row.why_not.empty()) continue;
+    const Measurement* quickest = nullptr;
+    for (const Measurement& one : measured) {
+      if (is_of(row, one) && (quickest == nullptr || one.median_us < quickest->median_us))
+        quickest = &one;
+    }
+    if (quickest == nullptr || !row.why_not.empty()) continue;
     ++found;
-    row.measured = *of_row;
+    row.measured = *quickest;
     row.took_turns = cores > 0 && row.layout.each > cores;
   }
   return found;

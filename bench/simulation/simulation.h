@@ -53,8 +53,8 @@ double model_seconds(const comm::Strategy& strategy, const comm::Network& networ
 std::vector<Simulated> simulate(const Simulation& simulation, const Costs& costs);
 
 /// Puts the measured rows beside the simulated ones of the same strategy, ranks, machines and
-/// bytes: Ringlet's own sums of f32 in place. `cores`: of the machine that measured; 0: not known.
-/// Returns how many it found.
+/// bytes: Ringlet's own sums of f32 in place, of several the quickest. `cores`: of the machine that
+/// measured; 0: not known. Returns how many it found.
 int set_measured(std::vector<Simulated>& rows, const std::vector<Measurement>& measured, int cores);
 
 /// Tables for people.

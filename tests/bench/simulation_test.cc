@@ -157,6 +157,28 @@ TEST(Costs, OfMeasurementsAreThoseOfTheNearestRanks) {
             "rows.json has no costs of tree on one machine");
 }
 
+TEST(Costs, AreOfTheQuickestSumsOfF32InPlace) {
+  std::vector<Measurement> rows;
+  const auto add = [&](double times, const auto& change) {
+    for (Measurement row : measured_rings()) {
+      row.median_us *= times;
+      change(row);
+      rows.push_back(row);
+    }
+  };
+  add(0.1, [](Measurement& row) { row.type = "bf16"; });
+  add(0.1, [](Measurement& row) { row.op = "max"; });
+  add(0.1, [](Measurement& row) { row.in_place = false; });
+  add(3, [](Measurement& row) { row.ranks_as = "processes"; });
+  add(1, [](Measurement&) {});
+  const Costs costs(rows, "rows.json");
+  EXPECT_NEAR(costs.of("ring", {1, 2})->inside.latency_s, 10e-6, 1e-8);
+  const comm::Strategy ring = *comm::Strategies().find("ring");
+  auto simulated = simulate({{ring}, {{1, 2}}, {4096}, {}}, costs);
+  EXPECT_EQ(set_measured(simulated, rows, 8), 1);
+  EXPECT_NEAR(simulated[0].error(), 0, 0.001);
+}
+
 TEST(Costs, OfMeasurementsOnMachinesAreThoseOfTheLink) {
   const Costs costs({measured_ring(4, 4, 4096), measured_ring(4, 4, 1 << 20)}, "rows.json");
   const auto found = costs.of("ring", {8, 2});
