@@ -1,8 +1,12 @@
 // The side of a run's folder. The figures are those of its epochs, one part each. An epoch that is
-// the first of three and more warms up, and is left out.
+// the first of three and more warms up, and is left out. So is one that has fewer steps than
+// others, as --max-steps or Ctrl-C ended it.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <map>
+#include <set>
 #include <span>
 
 #include "app/compare/side.h"
@@ -30,10 +34,19 @@ Shown last_of(const RunFolder& run, const char* name, double EpochMetrics::*fiel
 }
 
 /// Without those in which a run learnt nothing, since all of it had been learnt before: it was
-/// resumed for their test alone.
+/// resumed for their test alone. And without those that were not finished.
 std::vector<EpochMetrics> learnt_epochs(const RunFolder& run) {
+  const train::StepColumns& written = run.metrics.steps;
+  std::map<std::int64_t, std::set<std::int64_t>> steps;  // of each epoch
+  for (std::size_t i = 0; i < written.size(); ++i) steps[written.epoch[i]].insert(written.step[i]);
   std::vector<EpochMetrics> epochs = run.metrics.epochs;
   std::erase_if(epochs, [](const EpochMetrics& epoch) { return epoch.samples_per_second == 0; });
+  std::size_t most = 0;
+  for (const EpochMetrics& epoch : epochs) most = std::max(most, steps[epoch.epoch].size());
+  std::erase_if(epochs, [&](const EpochMetrics& epoch) {
+    const std::size_t known = steps[epoch.epoch].size();
+    return known > 0 && known < most;
+  });
   if (epochs.empty()) {
     throw FileError((run.path / "metrics.jsonl").string() +
                     " has no epoch in which the run learnt; compare runs that have one");

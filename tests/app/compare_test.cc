@@ -335,6 +335,27 @@ TEST_F(Compare, NamesFileRowAndFieldOfWhatItCannotRead) {
   EXPECT_TRUE(says(refusal(file("e.json", " \n")), {"e.json is empty; name a file of"}));
   EXPECT_TRUE(says(refusal(path("none.json")), {"none.json"}));
   EXPECT_TRUE(says(refusal(file("f.json", "{\"a\": 1}")), {"f.json: row 1: 'engine' is missing"}));
+TEST_F(Compare, LeavesOutAnEpochOfARunThatWasNotFinished) {
+  std::filesystem::create_directories(path("run"));
+  const auto steps = [](int of_epoch, int first, int count) {
+    std::string lines;
+    for (int step = first; step < first + count; ++step) {
+      lines += json{{"kind", "step"}, {"epoch", of_epoch}, {"step", step},
+                    {"loss", 1},      {"lr", 0.1},         {"samples", 8}}
+                   .dump() +
+               "\n";
+    }
+    return lines;
+  };
+  file("run/metrics.jsonl", steps(1, 1, 4) + epoch(1, 9, 100, 0.1) + steps(2, 5, 4) +
+                                epoch(2, 4, 100, 0.5) + steps(3, 9, 4) + epoch(3, 6, 100, 0.5) +
+                                steps(4, 13, 1) + epoch(4, 1, 80, 0.875));
+  const Side side = read_side(path("run"));
+  EXPECT_DOUBLE_EQ(side.rows[0].figure.value, 5);
+  EXPECT_DOUBLE_EQ(side.rows[1].figure.value, 100);
+  EXPECT_EQ(side.shown[0].text, "87.50 %") << "it was tested all the same";
+}
+
   EXPECT_TRUE(says(refusal(file("f.json", "\x89PNG\r\n")), {"f.json: this is not valid JSON"}));
 
   const json good = training(100, {99, 101});
