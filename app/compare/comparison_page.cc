@@ -32,9 +32,10 @@ constexpr char kHollow[] = "; rings: do not count";
 
 constexpr char kHow[] =
     "<p class=\"note\">The ratio is B&rsquo;s time over A&rsquo;s: above 1 B is slower, and worse. "
-    "Its interval comes from those of both figures, each of 95 %, whose distances add as squares "
-    "on logarithms. Where it holds 1, the row is equal. Each row is judged by itself: of a hundred "
-    "that are equal, some five come out better or worse by chance.</p>\n";
+    "Its interval comes from those of both figures, each of 95 % or more, whose distances add as "
+    "squares on logarithms. Where it holds 1, the row is equal. Each row is judged by itself: of a "
+    "hundred that are equal, some five come out better or worse by chance, and some one of those "
+    "with 11 rounds.</p>\n";
 
 /// Pairs that follow each other and agree in what `key` gives.
 using Run = std::pair<std::size_t, std::size_t>;  // begin and end

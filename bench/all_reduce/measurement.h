@@ -51,8 +51,8 @@ struct Measurement {
   double p99_us = 0;
   double mean_us = 0;  ///< 0: not known, of older files
   double p90_us = 0;   ///< likewise
-  /// Where the median is with 95 % certainty, by the medians of the rounds (judgement.h); 0: not
-  /// known.
+  /// Where the median is with 95 % certainty or more, by the medians of the rounds (judgement.h);
+  /// 0: not known.
   double low_us = 0, high_us = 0;
   int rounds = 0;         ///< between which the other strategies had their turns; 0: not known
   bool counts = true;     ///< false: it tells of something else than of the collective
