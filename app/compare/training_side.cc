@@ -79,7 +79,8 @@ Side training_side(const std::filesystem::path& file) {
     const std::vector<Speed> rounds = rounds_in(document, has_parts);
     side.traits = training_traits(document);
     side.rows = rows_of(speed_in(document, has_parts), rounds);
-    const std::string why = word_in(document, "why_not");  // said only of what does not count
+    std::string why = word_in(document, "why_not");  // said only of what does not count
+    if (why.empty() && word_in(document, "counts") == "false") why = "the benchmark says so";
     for (Row& row : side.rows) row.why_not = why;
     Line line{.id = "speed", .title = "Samples a second", .over = "round"};
     for (const Speed& round : rounds) {

@@ -216,6 +216,10 @@ TEST_F(Compare, LetsATrainingThatDoesNotCountDecideNothing) {
   for (const Row& row : read_side(file("t.json", document.dump())).rows) {
     EXPECT_EQ(row.why_not, "the machine was busy") << row.name;
   }
+  document["why_not"] = "";
+  for (const Row& row : read_side(file("t.json", document.dump())).rows) {
+    EXPECT_EQ(row.why_not, "the benchmark says so") << row.name;
+  }
 }
 
 /// What `bench train --replicas 1,2 --json` writes; two replicas have a speed of `two`.
