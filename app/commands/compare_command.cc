@@ -59,6 +59,23 @@ void require_alike(const compare::Comparison& comparison) {
                   comparison.a.file, comparison.b.file, fmt::join(what, ", ")));
 }
 
+/// A script should not take for good what says nothing, or gives wrong results.
+void require_told(const compare::Comparison& comparison) {
+  const std::vector<compare::Row> wrong = compare::wrong_rows(comparison);
+  if (!wrong.empty()) {
+    throw ComparisonError(fmt::format(
+        "{}: {} of {} rows {} wrong results, the first {}; the table has all that both sides have",
+        comparison.b.file, wrong.size(), comparison.b.rows.size(),
+        wrong.size() == 1 ? "has" : "have", name_of(wrong.front())));
+  }
+  const std::size_t pairs = comparison.pairs.size();
+  if (compare::tally_of(comparison).not_counted < pairs) return;
+  throw ComparisonError(
+      fmt::format("{} and {}: nothing can be said, as none of {} rows counts; measure both again "
+                  "when the machine has less to do",
+                  comparison.a.file, comparison.b.file, pairs));
+}
+
 void require_none_beyond(const compare::Comparison& comparison, double limit) {
   const std::vector<std::size_t> worse = compare::beyond(comparison, limit);
   if (worse.empty()) return;
@@ -94,6 +111,7 @@ int run_compare(const CompareFlags& flags, const CLI::App& command) {
     print_if_possible(
         [&] { fmt::print("\nwrote {}; open it in a browser\n", on_one_line(flags.out.string())); });
   }
+  if (flags.limit() || flags.strict) require_told(comparison);
   if (flags.limit()) require_none_beyond(comparison, *flags.limit());
   return 0;
 }
@@ -117,12 +135,13 @@ void add_compare_command(CLI::App& app, Action& action) {
       *command, *flags, "Verdict",
       {train::option("fail_over", &CompareFlags::fail_over,
                      {.help = "end with code 4 where a row of B takes more than so many times "
-                              "A's time, its whole interval included: 1.05",
+                              "A's time, its whole interval included: 1.05; and where no row "
+                              "counts, or B has wrong results",
                       .range = train::from(1),
                       .default_in_words = "no row fails"}),
        train::option("strict", &CompareFlags::strict,
                      {.help = "end with code 4 where the machines, builds, ranks, types or "
-                              "versions are unlike"})});
+                              "versions are unlike, no row counts, or B has wrong results"})});
   add_flags(*command, *flags, "Files",
             {train::option("out", &CompareFlags::out,
                            {.help = "a page of it, for a browser", .value_name = "FILE"}),

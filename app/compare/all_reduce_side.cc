@@ -44,7 +44,8 @@ Row row_of(const Measurement& m) {
           .name = m.strategy,
           .bytes = m.bytes,
           .figure = {m.median_us, m.low_us, m.high_us},
-          .why_not = why_not(m)};
+          .why_not = why_not(m),
+          .wrong = !m.right()};
 }
 
 /// One that counts, and of two that do or do not the quicker one.

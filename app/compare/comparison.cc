@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -94,8 +95,8 @@ Comparison compared(Side a, Side b) {
   }
   if (result.pairs.empty()) {
     throw FileError(fmt::format(
-        "{} and {} have no row in common; measure the same collective, strategies, sizes, ranks "
-        "and types",
+        "{} and {} have no row in common; measure the same collective, strategies, sizes, ranks, "
+        "types and transport, both in place or out of place",
         result.a.file, result.b.file));
   }
   sort_pairs(result.pairs);
@@ -127,6 +128,12 @@ Tally tally_of(const Comparison& comparison) {
     }
   }
   return tally;
+}
+
+std::vector<Row> wrong_rows(const Comparison& comparison) {
+  std::vector<Row> wrong;
+  std::ranges::copy_if(comparison.b.rows, std::back_inserter(wrong), &Row::wrong);
+  return wrong;
 }
 
 std::vector<std::size_t> beyond(const Comparison& comparison, double limit) {

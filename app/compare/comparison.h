@@ -45,6 +45,9 @@ struct Tally {
 };
 Tally tally_of(const Comparison& comparison);
 
+/// The rows of b with wrong results, whether or not a has them.
+std::vector<Row> wrong_rows(const Comparison& comparison);
+
 /// The pairs that count and are worse by more than `limit` (ratio.h), by their indices.
 std::vector<std::size_t> beyond(const Comparison& comparison, double limit);
 

@@ -31,6 +31,7 @@ struct Row {
   Figure figure{};
   std::string why_not{};  ///< it decides nothing, because of this; empty: it counts
   std::string of{};       ///< "of 2 replicas", where the name alone does not say; may be empty
+  bool wrong = false;     ///< its results are, which is a why_not as well
 };
 
 /// What a side was measured on, with or by: sides of which one says something else are unlike.

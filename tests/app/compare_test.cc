@@ -335,10 +335,6 @@ TEST_F(Compare, ReadsTheEpochsOfARunWithoutItsWarmUp) {
   EXPECT_FALSE(read_side(path("run")).rows[0].figure.has_interval());
 }
 
-TEST_F(Compare, NamesFileRowAndFieldOfWhatItCannotRead) {
-  EXPECT_TRUE(says(refusal(file("e.json", " \n")), {"e.json is empty; name a file of"}));
-  EXPECT_TRUE(says(refusal(path("none.json")), {"none.json"}));
-  EXPECT_TRUE(says(refusal(file("f.json", "{\"a\": 1}")), {"f.json: row 1: 'engine' is missing"}));
 TEST_F(Compare, LeavesOutAnEpochOfARunThatWasNotFinished) {
   std::filesystem::create_directories(path("run"));
   const auto steps = [](int of_epoch, int first, int count) {
@@ -360,6 +356,10 @@ TEST_F(Compare, LeavesOutAnEpochOfARunThatWasNotFinished) {
   EXPECT_EQ(side.shown[0].text, "87.50 %") << "it was tested all the same";
 }
 
+TEST_F(Compare, NamesFileRowAndFieldOfWhatItCannotRead) {
+  EXPECT_TRUE(says(refusal(file("e.json", " \n")), {"e.json is empty; name a file of"}));
+  EXPECT_TRUE(says(refusal(path("none.json")), {"none.json"}));
+  EXPECT_TRUE(says(refusal(file("f.json", "{\"a\": 1}")), {"f.json: row 1: 'engine' is missing"}));
   EXPECT_TRUE(says(refusal(file("f.json", "\x89PNG\r\n")), {"f.json: this is not valid JSON"}));
 
   const json good = training(100, {99, 101});

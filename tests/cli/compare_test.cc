@@ -90,6 +90,25 @@ TEST_F(CompareCommand, FailsOverALimitOnly) {
   EXPECT_EQ(parse_json(read_file(path("c.json")))["rows"][0]["fails"], true);
 }
 
+TEST_F(CompareCommand, FailsAScriptWhereNothingCanBeSaidOrResultsAreWrong) {
+  json busy = document(10, 20), wrong = document(10, 20);
+  for (json& one : busy["rows"]) one["counts"] = false;
+  wrong["rows"][1]["wrong"] = 3;
+  const std::string b = file("busy.json", busy.dump()), bad = file("wrong.json", wrong.dump());
+  EXPECT_TRUE(succeeds(compare(a_, b)));
+  EXPECT_TRUE(succeeds(compare(a_, bad)));
+  for (const Arguments& flag : {Arguments{"--strict"}, Arguments{"--fail-over", "2"}}) {
+    EXPECT_TRUE(refuses(compare(a_, b, flag),
+                        a_ + " and " + b +
+                            ": nothing can be said, as none of 2 rows counts; measure both again "
+                            "when the machine has less to do"));
+    EXPECT_TRUE(refuses(compare(a_, bad, flag), bad + ": 1 of 2 rows has wrong results, the first "
+                                                      "tree 4K; the table has all that both sides "
+                                                      "have"));
+    EXPECT_TRUE(succeeds(compare(bad, a_, flag))) << "A's are";
+  }
+}
+
 TEST_F(CompareCommand, GoesByThePlainRatioWhereThereIsNoInterval) {
   json old = document(12, 20);
   for (json& one : old["rows"]) {
@@ -128,8 +147,8 @@ TEST_F(CompareCommand, ReadsWhatTheBenchmarksAndRunsWrite) {
   ASSERT_TRUE(succeeds(ringlet(quick_train({"--epochs", "3", "--out", run}))));
   for (const std::string& one : {rows, speed, run}) {
     const Outcome outcome = compare(one, one, {"--strict", "--fail-over", "1"});
-    EXPECT_TRUE(succeeds(outcome)) << one;
     const bool busy = outcome.out.find("Nothing can be said: none of ") != std::string::npos;
+    EXPECT_EQ(outcome.code, busy ? 4 : 0) << one << ": " << outcome.err;
     EXPECT_TRUE(holds(outcome.out, {busy ? " counts\n0 better, " : " is worse\n0 better, "}))
         << one;
   }

@@ -350,6 +350,8 @@ std::vector<Provocation> provocations_by_flags() {
       compare(4, kRow, std::string(kRow) + "\n" + row_with("\"ranks\":2", "\"ranks\":3"),
               {"--strict"}),
       compare(4, kRow, row_with("_us\":2", "_us\":3"), {"--fail-over", "1.05"}),
+      compare(4, kRow, row_with("\"wrong\":0", "\"wrong\":2"), {"--strict"}),
+      compare(4, kRow, row_with("\"wrong\":0", "\"wrong\":0,\"counts\":false"), {"--strict"}),
       // ringlet simulate.
       simulate({"--alpha", "5"}),
       simulate({"--beta", "0"}),
