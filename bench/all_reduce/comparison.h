@@ -5,11 +5,11 @@
 // `auto` is no strategy but picks one. It is never the fastest and has no model; it has a regret.
 //
 // Rows that do not count, and those with wrong results (Measurement::decides), are among the rows
-// of a series, and nowhere else. Strategies are equal at a size where the intervals of their medians
-// overlap, and where the medians are within kAlike of each other: nothing says which is the faster
-// one. A size is open where a row that does not count might have been the fastest: its quickest call
-// took no longer than the end of the interval of the fastest row that counts. What gives wrong
-// results is not.
+// of a series, and nowhere else. Strategies are equal at a size where the intervals of their
+// medians overlap, and where the medians are within kAlike of each other: nothing says which is the
+// faster one. A size is open where a row that does not count might have been the fastest: its
+// quickest call took no longer than the end of the interval of the fastest row that counts. What
+// gives wrong results is not.
 #pragma once
 
 #include <cstddef>
