@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <exception>
 #include <optional>
 #include <string>
@@ -24,8 +23,6 @@
 namespace ringlet::app {
 
 namespace {
-
-constexpr std::chrono::seconds kLaunchersGrace(1);  // in which they pass on the terminal's signal
 
 /// The position in the environment, if it is meant for this run. Nothing: N processes are to be
 /// started.
@@ -146,7 +143,7 @@ int run_as_process(const comm::ProcessPosition& position, const train::Execution
     throw ToldElsewhere();
   }
   if (board != nullptr) board->note_all_came();
-  note_stop_signals(kLaunchersGrace);
+  note_stop_signals();
   const StopWatcher watcher([&group](int signal) { group->tell_wish(signal); });
   try {
     const int code = body(*group);

@@ -15,10 +15,11 @@ namespace ringlet::app {
 
 namespace {
 
+constexpr std::int64_t kGraceNs = 1'000'000'000;
+
 std::atomic<int> noted{0};
 std::atomic<std::int64_t> insisted_at_ns{0};  // when the first SIGINT or SIGTERM came
-std::atomic<std::int64_t> grace_ns{0};
-std::atomic<int> bell{-1};  // eventfd(2), rung when a signal is noted; stays open
+std::atomic<int> bell{-1};                    // eventfd(2), rung when a signal is noted; stays open
 static_assert(std::atomic<int>::is_always_lock_free);
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 
@@ -60,7 +61,7 @@ void note(int signal) {
   if (signal != SIGINT && signal != SIGTERM) return;
   std::int64_t first = 0;
   const std::int64_t now = now_ns();
-  if (insisted_at_ns.compare_exchange_strong(first, now) || now - first < grace_ns.load()) return;
+  if (insisted_at_ns.compare_exchange_strong(first, now) || now - first < kGraceNs) return;
   std::signal(signal, SIG_DFL);
   std::raise(signal);  // takes effect when this handler returns
 }
@@ -72,8 +73,7 @@ bool ignores(int signal) {
   return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
-void note_stop_signals(std::chrono::nanoseconds grace) {
-  grace_ns.store(grace.count());
+void note_stop_signals() {
   if (bell.load() < 0) bell.store(::eventfd(0, EFD_CLOEXEC));
   struct sigaction action {};
   action.sa_handler = note;

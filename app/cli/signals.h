@@ -7,7 +7,6 @@
 #pragma once
 
 #include <array>
-#include <chrono>
 #include <csignal>
 #include <functional>
 #include <thread>
@@ -25,10 +24,10 @@ bool ignores(int signal);
 void take_signals_back();
 
 /// From now on the first of kStopSignals is only noted. Those that are ignored stay so. A second
-/// SIGINT or SIGTERM ends the process at once; the others repeat what is known. Those of them
-/// within `grace` after the first one count as the first, since launchers pass on a signal that the
-/// terminal has already sent.
-void note_stop_signals(std::chrono::nanoseconds grace = {});
+/// SIGINT or SIGTERM ends the process at once; the others repeat what is known. Those within a
+/// second after the first one count as the first: launchers pass on a signal that the terminal has
+/// already sent, and timeout(1) signals its child and then the child's process group.
+void note_stop_signals();
 
 /// Makes writing beyond the process's limit on file sizes (ulimit -f) fail with an error that names
 /// the file, as on a full disk. By default the process would be killed.

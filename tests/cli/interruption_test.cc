@@ -34,6 +34,13 @@ Arguments command_in(const std::string& text) {
   return arguments;
 }
 
+/// As timeout(1) does.
+void send_twice(pid_t process, int signal) {
+  ::kill(process, signal);
+  std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  ::kill(process, signal);
+}
+
 class StopSignals : public ::testing::TestWithParam<int> {};
 
 TEST_P(StopSignals, SaveAndSayHowToGoOn) {
@@ -202,7 +209,7 @@ TEST_P(StoppedCommands, EndSoonWithTheSignalsCode) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   ASSERT_TRUE(is_ready());
-  ::kill(children.back(), SIGTERM);  // of several, one
+  send_twice(children.back(), SIGTERM);  // of several, one
   const Outcome stopped = program.wait(60);
   EXPECT_EQ(stopped.code, 128 + SIGTERM) << stopped.err;
   EXPECT_EQ(stopped.err, "");
@@ -230,15 +237,28 @@ TEST(Signals, WithoutOutSaveNothingAndSaySo) {
 
 TEST(Signals, TwiceEndAtOnce) {
   // One step is the whole epoch here: long enough to be under way when the second signal comes.
-  Program program({"train", "--data", "synthetic", "--synthetic-train", "40000", "--synthetic-test",
-                   "64", "--batch-size", "40000"});
+  Program program({"train", "--data", "synthetic", "--synthetic-train", "1500", "--synthetic-test",
+                   "64", "--model", "resnet20", "--threads", "1", "--batch-size", "1500"});
   ASSERT_TRUE(program.wait_for("epoch   train loss"));
   program.send(SIGINT);
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));  // two at once would be one
+  std::this_thread::sleep_for(std::chrono::milliseconds(1100));  // within a second they are one
   program.send(SIGINT);
   const Outcome stopped = program.wait(5);
   EXPECT_FALSE(stopped.timed_out);
   EXPECT_EQ(stopped.signal, SIGINT);
+}
+
+// timeout(1) signals its child, and then the group that the child is in.
+TEST(Signals, ThatFollowAtOnceAreOne) {
+  const TemporaryDirectory folder;
+  const std::string out = folder / "run";
+  Program program(long_train({"--out", out}));
+  ASSERT_TRUE(program.wait_for("\n    1   "));
+  send_twice(program.pid(), SIGTERM);
+  const Outcome stopped = program.wait();
+  EXPECT_EQ(stopped.code, 128 + SIGTERM);
+  EXPECT_TRUE(holds(stopped.out, {"stopped after step "}));
+  EXPECT_TRUE(succeeds(ringlet({"train", "--resume", out, "--max-steps", "1"})));
 }
 
 TEST(Kill, LeavesAStateToGoOnFrom) {
