@@ -284,6 +284,20 @@ TEST(TrainInStages, IsWhatItsFlagsAreFor) {
   EXPECT_TRUE(succeeds(ringlet(quick_train({"--pipeline", "1f1b", "--max-steps", "1"}))));
 }
 
+TEST(TrainInStages, AreANumberOrOfLayersThatThereAre) {
+  const auto with = [](const char* stages) {
+    return ringlet(quick_train({"--stages", stages, "--max-steps", "1"}));
+  };
+  for (const char* name : {"x", "1e3", "2.5", " 2", "+2", "x..y"}) {
+    EXPECT_TRUE(fails_with(2, with(name), {"there is no unit '"})) << name;
+  }
+  EXPECT_TRUE(fails_with(2, with("fc2..fc3"), {"no stage has flatten, fc1, relu1"}));
+  for (const char* number : {"0", "-1", "1025", "99999999999"}) {
+    EXPECT_TRUE(fails_with(2, with(number), {number, "a model is cut into 1 to 1024 stages"}));
+  }
+  EXPECT_TRUE(succeeds(with("flatten..fc3")));
+}
+
 TEST(TrainInStages, TakesFewerMicroBatchesOfFewSamples) {
   const Arguments stages{"--stages", "2", "--synthetic-train", "3", "--synthetic-test", "3"};
   const Outcome outcome = ringlet(quick_train(stages));

@@ -13,13 +13,15 @@ namespace ringlet::train {
 
 namespace {
 
-/// Nothing where the text is no number.
+constexpr int kMostStages = 1024;
+
+/// Nothing where the text is no whole number; 0 where it is one that no int holds.
 std::optional<int> number_in(const std::string& text) {
   int number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   const bool whole = end == text.data() + text.size();
-  if (error == std::errc() && whole) return number;
-  return {};
+  if (!whole || error == std::errc::invalid_argument) return {};
+  return error == std::errc() ? number : 0;
 }
 
 }  // namespace
@@ -29,8 +31,9 @@ bool is_stage_count(const std::string& stages) { return number_in(stages).has_va
 int stages_in(const std::string& stages) {
   const auto number = number_in(stages);
   if (!number) return static_cast<int>(std::count(stages.begin(), stages.end(), ',')) + 1;
-  if (*number < 1) {
-    throw ContractError("--stages " + stages + ": a model has one stage at least; take 1 or more");
+  if (*number < 1 || *number > kMostStages) {
+    throw ContractError(fmt::format(
+        "--stages {}: a model is cut into 1 to {} stages; ask for so many", stages, kMostStages));
   }
   return *number;
 }

@@ -222,12 +222,12 @@ std::shared_ptr<const StagesSetup> stages_of(const TrainOptions& options, const 
                                              comm::Group* group) {
   const Execution& execution = options.execution;
   const int count = stages_in(execution.stages);
-  if (count == 1) return nullptr;
+  const bool by_number = is_stage_count(execution.stages);
+  if (count == 1 && by_number) return nullptr;
   check_run(options, spec);
   CutModel cut = make_cut_model(spec, options.make_optimizer, first_of(options, sizes, replicas));
-  const auto by_hand = is_stage_count(execution.stages)
-                           ? nn::Stages()
-                           : nn::parse_stages(execution.stages, cut.units);
+  const auto by_hand = by_number ? nn::Stages() : nn::parse_stages(execution.stages, cut.units);
+  if (count == 1) return nullptr;  // of names that are all there
   cut.units.require_stages(count);
   auto setup = std::make_shared<StagesSetup>();
   const Stopwatch watch;
