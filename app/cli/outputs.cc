@@ -44,12 +44,13 @@ bool is_there(const fs::path& path) {
   return fs::exists(fs::symlink_status(path, error));
 }
 
-/// The name without links and dots, also of what is not there yet. A link that leads back to itself
-/// stays.
+/// The whole name without links and dots, also of what is not there yet. A link that leads back to
+/// itself stays.
 fs::path without_links(const fs::path& file) {
+  const fs::path whole = fs::absolute(file);  // weakly_canonical("new") is "new"
   std::error_code error;
-  const fs::path real = fs::weakly_canonical(file, error);
-  return error ? fs::absolute(file).lexically_normal() : real;
+  const fs::path real = fs::weakly_canonical(whole, error);
+  return error ? whole.lexically_normal() : real;
 }
 
 /// Throws UsageError where the folder holds a run, or something that a run would replace.

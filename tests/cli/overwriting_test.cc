@@ -421,6 +421,12 @@ TEST(Outputs, OfOneCommandAreSeveralFiles) {
   EXPECT_TRUE(fails_with(2, ringlet(quick_train({"--metrics", file, "--trace", file})),
                          {file, "is what --trace writes too"}));
   EXPECT_FALSE(fs::exists(file));
+  for (const std::string& other : {std::string("./f"), file}) {
+    EXPECT_TRUE(fails_with(
+        2, ringlet(quick_train({"--metrics", "f", "--trace", other}), {.folder = folder.path()}),
+        {"--metrics f is what --trace writes too"}));
+  }
+  EXPECT_FALSE(fs::exists(file));
 }
 
 TEST(SavedInputs, AreNotWrittenOverThePictures) {
