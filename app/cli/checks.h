@@ -31,7 +31,7 @@ CLI::Validator data_name();
 
 // Values that say nothing, as of --out "$UNSET" and --devices cpu:0,,cpu:0, are refused as well:
 // CLI11 takes the first for a value, --out= for a flag whose value is the next word, and the second
-// for a list of two.
+// for a list of two. So are values of switches, --exact=true.
 
 /// Throws UsageError where `text`, which `origin` gives to `option`, is empty or, for a list, has
 /// an empty entry.

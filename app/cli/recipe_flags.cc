@@ -58,7 +58,6 @@ CLI::Option* add_switch(CLI::App& app, RawFlags& flags, const Row& row, const st
   const std::string models = models_with(row, row.form != train::Switch::off);
   return add_flag(app, row, models.empty() ? help : fmt::format("{} [{}]", help, models),
                   note_of(flags, row))
-      ->disable_flag_override()
       ->group(kRecipeGroup);
 }
 

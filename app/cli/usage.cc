@@ -50,9 +50,6 @@ std::string explain_count(const std::string& message) {
   if (message.find("required but received") != std::string::npos) {
     return flag + " is given more than once";
   }
-  if (message.find("flag override") != std::string::npos) {
-    return "--" + flag + " is a switch: it takes no value";
-  }
   return flag + " needs a value";
 }
 

@@ -99,7 +99,6 @@ void add_no_normalize_flag(CLI::App& app, RawFlags& flags) {
   app.add_flag_function(
          "--no-normalize", [&flags](std::int64_t on) { flags.recipe["normalize"] = on <= 0; },
          "only divide pixels by 255 [as the file says; lenet-d2l]")
-      ->disable_flag_override()
       ->group(kModelGroup);
 }
 

@@ -148,6 +148,46 @@ const WrongLine kWrongLines[] = {
 INSTANTIATE_TEST_SUITE_P(Usage, WrongLines, ::testing::ValuesIn(kWrongLines),
                          [](const auto& line) { return std::string(line.param.name); });
 
+TEST(RunsAndModels, WithoutAFlagAreNoData) {
+  const TemporaryDirectory folder;
+  const std::string run = folder / "run", model = run + "/model.safetensors";
+  ASSERT_TRUE(succeeds(ringlet(quick_train({"--out", run}))));
+  for (const std::string& word : {run, model}) {
+    EXPECT_TRUE(fails_with(2, ringlet({"eval", word}), {"did you mean --checkpoint " + word}));
+  }
+  EXPECT_TRUE(fails_with(2, ringlet({"train", run}), {"did you mean --resume " + run}));
+}
+
+/// The lines of --help-all that begin with a flag.
+std::vector<std::string> flag_lines(const Arguments& command) {
+  std::istringstream lines(ringlet(command + Arguments{"--help-all"}).out);
+  std::vector<std::string> flags;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("  -")) flags.push_back(line);
+  }
+  return flags;
+}
+
+// CLI11 takes true for any, and turns other words into numbers for some.
+TEST(Switches, TakeNoValue) {
+  const std::regex of_switch("  (-., )?(--[a-z0-9-]+)(  .*)?");
+  int switches = 0;
+  for (const Arguments& command : all_commands()) {
+    if (command == Arguments{"bench"} || command == Arguments{"trace"}) continue;  // list others'
+    for (const std::string& line : flag_lines(command)) {
+      std::smatch parts;
+      if (!std::regex_match(line, parts, of_switch)) continue;
+      ++switches;
+      for (const char* value : {"=true", "=x", "=4"}) {
+        EXPECT_TRUE(fails_with(2, ringlet(command + Arguments{parts.str(2) + value}),
+                               {parts.str(2) + " is a switch: it takes no value"}))
+            << command.back();
+      }
+    }
+  }
+  EXPECT_GT(switches, 100);
+}
+
 TEST(Devices, ThatDoNotExistAreNamed) {
   EXPECT_TRUE(fails_with(
       1, ringlet(quick_train({"--devices", "cpu:7"})),
