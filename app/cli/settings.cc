@@ -7,6 +7,7 @@
 #include <cctype>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string_view>
 
 #include "app/cli/checks.h"
@@ -61,6 +62,27 @@ std::string reason(const CLI::Option& option, const std::string& message) {
   return message.starts_with(name) ? message.substr(name.size()) : message;
 }
 
+/// Flags that a file cannot set. A run of a sweep reads the same file and environment, and must not
+/// sweep again.
+const std::set<std::string>& only_typed() {
+  static const std::set<std::string> keys{"help",  "help-all", "version",
+                                          "man",   "config",   "print-config",
+                                          "seeds", "sweep",    "runs-at-once"};
+  return keys;
+}
+
+/// The flag's names in files: its key, and its second name, --micro-batches for --accumulate. But
+/// two of these are other flags of `train`: eval's --init (--checkpoint), report's --data
+/// (--data-dir).
+std::vector<std::string> keys_of(const CLI::Option& option) {
+  std::vector<std::string> keys;
+  for (const std::string& name : option.get_lnames()) {
+    const bool is_another = name == "init" || name == "data";
+    if (keys.empty() || !is_another) keys.push_back(name);
+  }
+  return keys;
+}
+
 /// Calls visit(command) for every command below `app` that has none of its own.
 template <class Visit>
 void for_each_command(CLI::App& app, Visit visit) {
@@ -98,11 +120,8 @@ std::string variable_of(const std::string& key) {
 bool is_switch(const CLI::Option& option) { return option.get_items_expected_max() == 0; }
 
 bool can_be_set(const CLI::Option& option) {
-  // A run of a sweep reads the same file and environment, and must not sweep again.
-  static const std::set<std::string> kOnlyTyped{"",      "help",        "help-all",     "version",
-                                                "man",   "config",      "print-config", "seeds",
-                                                "sweep", "runs-at-once"};
-  return kOnlyTyped.count(key_of(option)) == 0;
+  const std::string key = key_of(option);
+  return !key.empty() && only_typed().count(key) == 0;
 }
 
 std::string config_file_of(const CLI::App& command) {
@@ -119,7 +138,7 @@ void Settings::prepare(CLI::App& command) {
   const std::vector<CLI::Option*> flags = settable_flags(command);
   if (flags.empty()) return;
   for (CLI::Option* option : flags) {
-    keys_.insert(key_of(*option));
+    for (const std::string& key : keys_of(*option)) keys_.insert(key);
     if (!option->get_required()) continue;
     required_.insert(option);
     option->required(false)->description(option->get_description() + " (required)");
@@ -154,8 +173,12 @@ void Settings::apply(std::vector<std::string>& warnings) {
 std::vector<Settings::Setting> Settings::from_environment() const {
   std::vector<Setting> settings;
   for (CLI::Option* option : settable_flags(*command_)) {
-    const std::string name = variable_of(key_of(*option));
-    const std::string text = environment(name);
+    std::string name, text;
+    for (const std::string& key : keys_of(*option)) {
+      if (!text.empty()) break;  // its key counts more than its second name
+      name = variable_of(key);
+      text = environment(name);
+    }
     if (text.empty()) continue;
     std::string value = text;
     if (is_switch(*option)) {
@@ -184,7 +207,7 @@ bool is_of_run(const std::string& file) {
 }  // namespace
 
 std::vector<Settings::Setting> Settings::from_file(const std::string& file) const {
-  std::vector<Setting> settings;
+  std::vector<Setting> settings, by_second_name;
   // A run's `out` is its folder. Other commands write a file of that name.
   const bool passes_over_out = command_->get_name() != "train" && is_of_run(file);
   constexpr std::size_t kShown = 200;  // bytes of a key
@@ -198,7 +221,9 @@ std::vector<Settings::Setting> Settings::from_file(const std::string& file) cons
                         : fmt::format("; did you mean {}?", meant)));
     }
     CLI::Option* option = command_->get_option_no_throw("--" + entry.key);
-    if (option == nullptr || key_of(*option) != entry.key) continue;  // another command's flag
+    if (option == nullptr) continue;  // another command's flag
+    const std::vector<std::string> keys = keys_of(*option);
+    if (std::find(keys.begin(), keys.end(), entry.key) == keys.end()) continue;
     if (passes_over_out && entry.key == "out") continue;
     const std::string origin = location + entry.key;
     const bool truth = entry.kind == ConfigEntry::Kind::boolean;
@@ -213,8 +238,10 @@ std::vector<Settings::Setting> Settings::from_file(const std::string& file) cons
       if (entry.values.front() == "false") continue;
       entry.values = {""};
     }
-    settings.push_back({option, std::move(entry.values), origin});
+    auto& named = entry.key == keys.front() ? settings : by_second_name;
+    named.push_back({option, std::move(entry.values), origin});
   }
+  std::ranges::move(by_second_name, std::back_inserter(settings));  // a key counts more
   return settings;
 }
 

@@ -2,7 +2,9 @@
 // run's own configuration repeats it.
 #include "app/cli/config.h"
 
+#include <cctype>
 #include <fstream>
+#include <regex>
 #include <sstream>
 
 #include "tests/cli/program.h"
@@ -106,6 +108,45 @@ TEST_F(ConfigFile, MistakesAreNamedWithTheirLine) {
     for (const std::string& part : parts) EXPECT_TRUE(holds(outcome.err, {part}));
   }
   EXPECT_TRUE(fails_with(2, ringlet({"train", "--config", "/no/such"}), {"/no/such", "cannot be"}));
+}
+
+// --accumulate, --micro-batches: both are keys and variables, in every command that has them.
+TEST_F(ConfigFile, TakesSecondNames) {
+  const std::regex of_two_names("  --([a-z-]+), --([a-z-]+) .*");
+  int seen = 0;
+  for (const Arguments& command : all_commands()) {
+    if (command == Arguments{"bench"}) continue;  // lists the flags of those below it
+    std::istringstream lines(ringlet(command + Arguments{"--help-all"}).out);
+    for (std::string line; std::getline(lines, line);) {
+      std::smatch names;
+      if (!std::regex_match(line, names, of_two_names)) continue;
+      const std::string key = names.str(1), second = names.str(2);
+      if (second == "init" || second == "data") continue;  // of train; see below
+      ++seen;
+      std::string variable = "RINGLET_";
+      for (const char c : second) variable += c == '-' ? '_' : static_cast<char>(std::toupper(c));
+      const Arguments print = command + Arguments{"--print-config"};
+      const std::string by_second = file(second + " = 7\n"),
+                        by_both = file(second + " = 7\n" + key + " = 6\n");
+      EXPECT_EQ(value_of(key, ringlet(print, {.environment = {{variable, "7"}}})), "7") << second;
+      EXPECT_EQ(value_of(key, ringlet(print + Arguments{"--config", by_second})), "7") << second;
+      EXPECT_EQ(value_of(key, ringlet(print + Arguments{"--config", by_both})), "6") << second;
+    }
+  }
+  EXPECT_GE(seen, 9);
+}
+
+TEST_F(ConfigFile, LeavesTrainsOwnToTrain) {
+  const std::string ours = file("init = \"m.safetensors\"\ndata = \"synthetic\"\n");
+  const ProgramOptions variables{
+      .environment = {{"RINGLET_INIT", "m.safetensors"}, {"RINGLET_DATASET", "synthetic"}}};
+  for (const Outcome& outcome :
+       {ringlet({"eval", "--config", ours}), ringlet({"eval"}, variables)}) {
+    EXPECT_TRUE(fails_with(2, outcome, {"--checkpoint is required"}));
+  }
+  const Arguments report{"report", "run", "--print-config"};
+  EXPECT_EQ(value_of("data-dir", ringlet(report + Arguments{"--config", ours})), "");
+  EXPECT_EQ(value_of("data-dir", ringlet(report, variables)), "");
 }
 
 TEST_F(ConfigFile, HoldsNoEmptyValue) {
