@@ -71,6 +71,11 @@ void require_no_run(const std::string& flag, const fs::path& folder) {
 
 }  // namespace
 
+bool holds_run(const fs::path& folder) {
+  return is_there(folder / "state") || is_there(folder / "model.safetensors") ||
+         is_there(folder / "run.json");
+}
+
 CLI::Option* add_force_flag(CLI::App& command, bool& force) {
   return command.add_flag("--force", force,
                           "replace what is there already; what the command reads it never writes");

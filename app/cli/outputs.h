@@ -28,6 +28,9 @@ CLI::Option* add_force_flag(CLI::App& command, bool& force);
 /// would become a file or folder of that name.
 void require_name(const std::string& flag, const std::filesystem::path& path);
 
+/// Whether a run has begun in the folder.
+bool holds_run(const std::filesystem::path& folder);
+
 class Outputs {
  public:
   /// `command`: its configuration file is read.

@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+#include <system_error>
 #include <vector>
 
+#include "app/cli/outputs.h"
 #include "app/cli/suggest.h"
 #include "base/one_line.h"
 #include "data/open_dataset.h"
@@ -53,10 +56,22 @@ std::string explain_count(const std::string& message) {
   return flag + " needs a value";
 }
 
-/// "--data photos", where that word is data which the command would take by the flag; else empty.
-std::string data_for(const CLI::App& command, const std::string& word) {
-  if (command.get_option_no_throw("--data") == nullptr || !data::is_dataset(word)) return {};
-  return "--data " + on_one_line(word);
+/// Whether the word is a folder of a run, or a file of a model.
+bool is_trained(const std::filesystem::path& word) {
+  std::error_code error;
+  return holds_run(word) ||
+         (word.extension() == ".safetensors" && std::filesystem::exists(word, error));
+}
+
+/// "--data photos", where that word is a model or data which the command would take by the flag;
+/// else empty.
+std::string flag_for(const CLI::App& command, const std::string& word) {
+  const auto has = [&](const char* flag) { return command.get_option_no_throw(flag) != nullptr; };
+  if (is_trained(word)) {
+    if (has("--checkpoint")) return "--checkpoint " + on_one_line(word);
+    if (has("--resume") && holds_run(word)) return "--resume " + on_one_line(word);
+  }
+  return has("--data") && data::is_dataset(word) ? "--data " + on_one_line(word) : "";
 }
 
 std::string replaced(std::string text, const std::string& what, const std::string& by) {
@@ -74,7 +89,7 @@ std::string full_name(const CLI::App& command) {
 std::string explain_unknown(const CLI::App& command, const std::string& word) {
   const auto known = word.starts_with("-") ? flags_of(command) : commands_of(command);
   const std::string name = word.substr(0, word.find('='));
-  std::string meant = word.starts_with("-") ? "" : data_for(command, word);
+  std::string meant = word.starts_with("-") ? "" : flag_for(command, word);
   if (meant.empty()) meant = ours_for(name, known);
   if (meant.empty()) meant = nearest(name, known);
   return fmt::format("'{}' is not known to '{}'{} {}", word, full_name(command),
