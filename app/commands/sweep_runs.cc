@@ -493,6 +493,10 @@ int run_sweep(const SweepFlags& sweep, const RawFlags& flags, const CLI::App& co
         "--out {} holds a sweep; go on with it by --resume auto, or replace it with --force",
         on_one_line(folder.string())));
   }
+  if (holds_run(folder) && !files.force) {
+    throw UsageError(fmt::format("--out {} holds a run; name another folder for the sweep",
+                                 on_one_line(folder.string())));
+  }
   fs::create_directories(folder);
   const train::RunLock lock(folder);
   Outputs outputs(command, files.force || resumes);

@@ -223,5 +223,14 @@ TEST_F(Sweep, ReplacesNothingUnasked) {
   EXPECT_TRUE(succeeds(go({"--seeds", "1", "--force"})));
 }
 
+TEST_F(Sweep, IsNotWrittenIntoARun) {
+  ASSERT_TRUE(succeeds(go({})));
+  const std::set<std::string> before = entries(out());
+  for (const Arguments& more : {Arguments{}, {"--resume", "auto"}}) {
+    EXPECT_TRUE(fails_with(2, go(Arguments{"--seeds", "1"} + more), {out(), "holds a run"}));
+  }
+  EXPECT_EQ(entries(out()), before);
+}
+
 }  // namespace
 }  // namespace ringlet::testing

@@ -125,6 +125,10 @@ std::vector<Provocation> provocations_by_flags() {
       usage({"train", "--seeds", "1", "--resume", "a"}),
       {2,
        [](const Stage& stage) {
+         return ringlet({"train", "--seeds", "1", "--out", stage.run()});
+       }},
+      {2,
+       [](const Stage& stage) {
          return ringlet(
              {"train", "--seeds", "1", "--out", stage.holding_sweep(R"({"flags":[],"runs":[]})")});
        }},
