@@ -213,6 +213,10 @@ std::vector<Settings::Setting> Settings::from_file(const std::string& file) cons
   constexpr std::size_t kShown = 200;  // bytes of a key
   for (ConfigEntry& entry : read_config(file)) {
     const std::string location = fmt::format("{}:{}: ", file, entry.line);
+    if (only_typed().count(entry.key) > 0) {
+      throw ConfigError(fmt::format(
+          "{}'{}' is for the command line alone; leave it out of the file", location, entry.key));
+    }
     if (keys_.count(entry.key) == 0) {
       const std::string meant = nearest(entry.key, {keys_.begin(), keys_.end()});
       throw ConfigError(fmt::format(
@@ -233,6 +237,7 @@ std::vector<Settings::Setting> Settings::from_file(const std::string& file) cons
     if (entry.kind == ConfigEntry::Kind::list && !takes_list(*option)) {
       throw ConfigError(origin + ": it takes one value, not a list");
     }
+    if (entry.values.empty()) require_value(*option, origin, "");
     for (const std::string& value : entry.values) require_value(*option, origin, value);
     if (truth && may_stand_alone(*option)) {
       if (entry.values.front() == "false") continue;

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/cli/checks.h"
 #include "app/cli/commands.h"
 #include "app/cli/outputs.h"
 #include "app/cli/usage.h"
@@ -141,6 +142,7 @@ void add_replay_command(CLI::App& app, Action& action) {
       ->add_option("--steps", flags->steps,
                    "those of the picture; 0 is the beginning; all unless you choose")
       ->delimiter(',')
+      ->transform(whole_number(0))
       ->type_name("N,...")
       ->group("Files");
   add_force_flag(*command, flags->force)->group("Files");

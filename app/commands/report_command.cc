@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "app/cli/checks.h"
 #include "app/cli/commands.h"
 #include "app/cli/flags.h"
 #include "app/cli/outputs.h"
@@ -116,7 +117,7 @@ void add_report_command(CLI::App& app, Action& action) {
   follow->group("Follow");
   command->add_option("--port", flags->port, "where it is served on 127.0.0.1; 0: a free port")
       ->capture_default_str()
-      ->check(CLI::Range(0, 65535))
+      ->transform(whole_number(0, 65535))
       ->type_name("N")
       ->needs(follow)
       ->excludes(command->get_option("--out"))

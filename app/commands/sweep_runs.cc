@@ -106,7 +106,7 @@ void refuse_beside_a_sweep(const RawFlags& flags) {
 const CLI::Option& option_of(const CLI::App& command, const sweep::Axis& axis,
                              const SweepFlags& flags) {
   const CLI::Option* option = command.get_option_no_throw("--" + axis.key);
-  if (option == nullptr || !can_be_set(*option)) {
+  if (option == nullptr) {
     std::vector<std::string> known;
     for (const CLI::Option* one : command.get_options()) known.push_back(key_of(*one));
     const std::string meant = nearest(axis.key, known);
@@ -114,8 +114,10 @@ const CLI::Option& option_of(const CLI::App& command, const sweep::Axis& axis,
                                  meant.empty() ? "" : "; did you mean " + meant + "?"));
   }
   const std::string key = key_of(*option);
-  if (key == "seed") throw UsageError("--sweep: write --seeds 1,2,3 for several seeds");
-  if (not_for_runs().count(key) > 0) {
+  if (key == "seed" || key == "seeds") {
+    throw UsageError("--sweep: write --seeds 1,2,3 for several seeds");
+  }
+  if (!can_be_set(*option) || not_for_runs().count(key) > 0) {
     throw UsageError(fmt::format("--sweep: --{} cannot differ between the runs of a sweep", key));
   }
   const bool is_given =

@@ -101,7 +101,9 @@ TEST_F(ConfigFile, MistakesAreNamedWithTheirLine) {
                {"sync = \"rign\"\n", {":1: sync: ", "did you mean ring?"}},
                {"devices = [\"cpu\", \"gpu\"]\n", {":1: devices: 'gpu'"}},
                {"devices = [\"cpu\"]\nreplicas = 2\n", {":2: replicas cannot", ":1: devices"}},
-               {"config = \"other\"\n", {":1: 'config' is the name of no flag"}}};
+               {"devices = []\n", {":1: devices is empty; give a value or leave it out"}},
+               {"seeds = \"1,2\"\n", {":1: 'seeds' is for the command line alone"}},
+               {"config = \"other\"\n", {":1: 'config' is for the command line alone"}}};
   for (const auto& [text, parts] : wrong) {
     const Outcome outcome = ringlet({"train", "--config", file(text)});
     EXPECT_TRUE(fails_with(2, outcome, {".toml:"}));

@@ -84,6 +84,9 @@ TEST(Replay, ShowsABenchmarkOnThreads) {
   EXPECT_EQ(json_of(out).at("calls").size(), 1U);
   EXPECT_TRUE(fails_with(2, ringlet({"replay", trace, "--call", "tree", "--out", page, "--force"}),
                          {"--call tree", "it has 'ring 4K' (" + number}));
+  EXPECT_TRUE(fails_with(
+      2, ringlet({"replay", trace, "--still", folder / "s.svg", "--force", "--steps", "010"}),
+      {"--steps 10: "}));
 }
 
 /// Plays each call, by both clocks, and clicks on everything; nothing may lie beyond the page.

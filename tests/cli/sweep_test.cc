@@ -201,6 +201,8 @@ TEST_F(Sweep, RefusesWrongFlagsBeforeItWritesAnything) {
       {{"--sweep", "lr=0.1,0.2", "--lr", "0.3"}, "--lr is given and swept; leave one out"},
       {{"--sweep", "out=a,b"}, "--out cannot differ between the runs of a sweep"},
       {{"--sweep", "seed=1,2"}, "write --seeds 1,2,3"},
+      {{"--sweep", "seeds=1,2"}, "write --seeds 1,2,3"},
+      {{"--sweep", "config=a,b"}, "--config cannot differ between the runs of a sweep"},
       {{"--sweep", "nesterov=1,2"}, "sweep nesterov=true,false"},
       {{"--seeds", "1", "--metrics", "x"}, "--metrics cannot be combined with --seeds"},
       {{"--seeds", "1", "--resume", "x"}, "no other run can be resumed by a sweep"},

@@ -234,6 +234,7 @@ std::vector<Provocation> provocations_by_flags() {
       config("xyzzyplugh = 7\n"),
       usage_of_train({}, {{"RINGLET_INIT", "a"}, {"RINGLET_RESUME", "b"}}),
       config("exact = 5\n"),
+      config("seeds = '1,2'\n"),
       config("momentum = [1, 2]\n"),
       config("lr = 'x'\n"),
       config("schedule = \"a\\u0000b\"\n"),
