@@ -21,7 +21,7 @@ bool is_placeholder(std::string_view word) {
 
 bool is_plain(std::string_view word) {
   return std::all_of(word.begin(), word.end(), [](unsigned char c) {
-    return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
+    return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.' || c == ',';
   });
 }
 
@@ -55,12 +55,20 @@ std::vector<const CLI::App*> commands_below(const CLI::App& app) {
   return app.get_subcommands([](const CLI::App*) { return true; });
 }
 
-void add_commands(const CLI::App& app, ValueSpec& value) {
-  for (const CLI::App* sub : commands_below(app)) value.choices.push_back(sub->get_name());
-}
-
 std::string brief(const std::string& description) {
   return description.substr(0, std::min(description.find("; "), description.find(" [")));
+}
+
+/// The names of the commands below `app`, which stand as words there: `help bench train`.
+std::vector<CommandSpec> names_below(const CLI::App& app) {
+  std::vector<CommandSpec> names;
+  for (const CLI::App* sub : commands_below(app)) {
+    CommandSpec& name = names.emplace_back();
+    name.name = sub->get_name();
+    name.brief = brief(sub->get_description());
+    name.commands = names_below(*sub);
+  }
+  return names;
 }
 
 FlagSpec flag_spec(const CLI::Option& option) {
@@ -81,9 +89,10 @@ CommandSpec describe(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     if (option->nonpositional()) {
       command.flags.push_back(flag_spec(*option));
+    } else if (option->get_type_name() == kCommandWords) {
+      command.commands = names_below(*app.get_parent());
     } else {
       command.word = value_spec(*option);
-      if (option->get_type_name() == kCommandWords) add_commands(*app.get_parent(), command.word);
     }
   }
   for (const CLI::App* sub : commands_below(app)) command.commands.push_back(describe(*sub));

@@ -41,7 +41,8 @@ void add_command(const CommandSpec& command, const std::string& program, const s
   }
   if (command.word.taken) script += start + value(command.word) + "\n";
   for (const CommandSpec& sub : command.commands) {
-    script += fmt::format("{} -a {} -d {}\n", start, sub.name, in_quotes(sub.brief));
+    script += fmt::format("complete -c {0} -n '__{0}_just{1}' -a {2} -d {3}\n", program, path,
+                          sub.name, in_quotes(sub.brief));
     add_command(sub, program, path + " " + sub.name, script);
   }
 }
@@ -50,7 +51,7 @@ void add_command(const CommandSpec& command, const std::string& program, const s
 
 std::string fish_completion(const CommandSpec& program) {
   std::string script = fmt::format(R"(# Completion of {0} for fish. Made by: {0} completion fish
-# Whether the commands before the cursor are exactly these.
+# Whether the commands before the cursor begin with these.
 function __{0}_at
   set -l commands (string match -v -- '-*' (commandline -opc))
   set -e commands[1]
@@ -61,6 +62,11 @@ function __{0}_at
     test $commands[$i] = $argv[$i]; or return 1
   end
   test $depth -gt 0; or test (count $commands) -eq 0
+end
+# Whether they are just these.
+function __{0}_just
+  set -l words (string match -v -- '-*' (commandline -opc))
+  __{0}_at $argv; and test (count $words) -eq (math (count $argv) + 1)
 end
 complete -c {0} -f
 )",

@@ -36,7 +36,8 @@ std::string action(const ValueSpec& value) {
 }
 
 void add_leaf(const CommandSpec& command, const std::string& function, std::string& script) {
-  script += function + "() {\n  _arguments";
+  const bool is_bare = command.flags.empty() && !command.word.taken;  // of `help`
+  script += function + "() {\n  " + (is_bare ? ":" : "_arguments");
   for (const FlagSpec& flag : command.flags) {
     for (const std::string& name : flag.names) {
       script +=

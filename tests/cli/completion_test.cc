@@ -57,6 +57,8 @@ const std::vector<Question>& questions() {
       {"ringlet bench train --js", {"--json"}, {"--init"}},
       {"ringlet completion ", {"bash", "zsh", "fish"}, {}},
       {"ringlet help b", {"bench"}, {"train"}},
+      {"ringlet help bench ", {"train", "all-reduce"}, {"eval", "bench"}},
+      {"ringlet train --no-decay n", {"norm", "norm,bias"}, {"bias"}},
       {"ringlet help --", {"--man"}, {"--version", "--config"}},
   };
   return all;
