@@ -270,10 +270,11 @@ TEST(FineTuning, SetsDefaultsAndWhatIsGivenWins) {
   const TemporaryDirectory folder;
   const auto weights = [&](std::int64_t classes) {
     const std::string bytes(static_cast<std::size_t>(4 * classes), '\0');
-    const std::string bias =
-        pickled_tensor({.stored = classes, .shape = {classes}, .strides = {1}});
+    const std::string rows =
+        pickled_tensor({.stored = classes, .shape = {classes, 1}, .strides = {1, 1}});
     std::string file = folder / (std::to_string(classes) + ".pth");
-    write_file(file, torch_file(pickled_dict({{"fc1.weight", bias}, {"fc3.bias", bias}}), {bytes}));
+    write_file(file,
+               torch_file(pickled_dict({{"fc1.weight", rows}, {"fc3.weight", rows}}), {bytes}));
     return file;
   };
   const std::string usual = configured_with({"--init", weights(10), "--fine-tune"});

@@ -113,7 +113,9 @@ TEST(RecipeOptions, SayWhatANumberIsWhereDevicesHaveAnother) {
     EXPECT_FALSE(row.parse(text)) << key;
     EXPECT_TRUE(says(row.refusal(text), {"is ", words})) << key;
     Recipe recipe;
-    EXPECT_TRUE(says(message_of<ContractError>([&] { recipe_options().set(recipe, key, value); }),
+    EXPECT_TRUE(says(message_of<ContractError>([&, &key = key, &value = value] {
+                       recipe_options().set(recipe, key, value);
+                     }),
                      {row.flag_name() + ": " + text + " is " + words}));
   }
   const OptionRow& lr = recipe_options().at("lr");
@@ -186,16 +188,16 @@ TEST(OwnOptions, KeepWholeNumbersWithoutASign) {
 TEST(OwnOptions, AreGivenByFlagsAndVariablesLikeRinglets) {
   OptionTable<Recipe> table = recipe_options();
   table.add(temperature());
-  ASSERT_EQ(setenv("RINGLET_TEMPERATURE", "3", 1), 0);
-  ASSERT_EQ(setenv("RINGLET_EPOCHS", "7", 1), 0);
-  ASSERT_EQ(setenv("RINGLET_NO_EXIF", "true", 1), 0);
+  ASSERT_EQ(setenv("RINGLET_TEMPERATURE", "3", 1), 0);  // NOLINT(concurrency-mt-unsafe)
+  ASSERT_EQ(setenv("RINGLET_EPOCHS", "7", 1), 0);       // NOLINT(concurrency-mt-unsafe)
+  ASSERT_EQ(setenv("RINGLET_NO_EXIF", "true", 1), 0);   // NOLINT(concurrency-mt-unsafe)
   const std::vector<const char*> words{"program",      "--lr=0.5", "--epochs",      "9",
                                        "--no-shuffle", "--exact",  "--no-nesterov", "--normalize",
                                        "none"};
   const GivenOptions given = given_options(table, static_cast<int>(words.size()), words.data());
-  unsetenv("RINGLET_TEMPERATURE");
-  unsetenv("RINGLET_EPOCHS");
-  unsetenv("RINGLET_NO_EXIF");
+  unsetenv("RINGLET_TEMPERATURE");  // NOLINT(concurrency-mt-unsafe)
+  unsetenv("RINGLET_EPOCHS");       // NOLINT(concurrency-mt-unsafe)
+  unsetenv("RINGLET_NO_EXIF");      // NOLINT(concurrency-mt-unsafe)
   EXPECT_EQ(given, (GivenOptions{{"temperature", 3.0},
                                  {"lr", 0.5},
                                  {"epochs", std::int64_t{9}},
