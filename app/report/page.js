@@ -58,7 +58,7 @@
       if (!Number.isFinite(x)) return hide();
       const lines = document.createDocumentFragment();
       const head = document.createElement('span');
-      head.textContent = svg.dataset.xname + ' ' + +x.toPrecision(6);
+      head.textContent = svg.dataset.xname + ' ' + (Math.abs(x) < 1e5 ? +x.toPrecision(6) : Math.round(x));
       lines.appendChild(head);
       series.forEach((one, k) => {
         const i = nearest(one.xs, one.ys, x, 0.02 * away(high, low), away);

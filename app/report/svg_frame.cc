@@ -90,6 +90,21 @@ void draw_points(Html& svg, const Series& series, const Axis& x, const Axis& y) 
   }
 }
 
+/// Steps and bytes are whole, and exact.
+Html positions_of(const std::vector<double>& values) {
+  Html text;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (i > 0) text += ",";
+    if (!std::isfinite(values[i])) continue;
+    if (values[i] == std::round(values[i])) {
+      print(text, "{:.17g}", values[i]);
+    } else {
+      print(text, "{:.9g}", values[i]);
+    }
+  }
+  return text;
+}
+
 Html numbers_of(const std::vector<double>& values) {
   Html text;
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -128,7 +143,7 @@ void draw_series(Html& svg, const Series& series, const Axis& x, const Axis& y) 
   print(svg, "<g class=\"series c{}{}\"", series.color % kColors, look);
   if (series.look != Look::faint && series.look != Look::hollow) {
     print(svg, " data-name=\"{}\" data-x=\"{}\" data-y=\"{}\"", series.name,
-          numbers_of(series.curve.x), numbers_of(series.curve.y));
+          positions_of(series.curve.x), numbers_of(series.curve.y));
   }
   svg += ">";
   if (series.look != Look::points && series.look != Look::hollow) {

@@ -118,8 +118,8 @@ std::string note_of(const Plot& plot, const Axis& y, std::size_t unnamed) {
 /// The attributes from which the page's script computes the position of a number.
 Html scale_attributes(const Plot& plot, const Axis& x, const Axis& y, double right) {
   return markup(
-      " data-box=\"{},{},{},{}\" data-xrange=\"{:.8g},{:.8g},{}\" data-yrange=\"{:.8g},{:.8g},{}\""
-      " data-xname=\"{}\"{}",
+      " data-box=\"{},{},{},{}\" data-xrange=\"{:.15g},{:.15g},{}\""
+      " data-yrange=\"{:.15g},{:.15g},{}\" data-xname=\"{}\"{}",
       kLeft, right, kTop, kBottom, x.low(), x.high(), plot.x.log ? 1 : 0, y.low(), y.high(),
       plot.y.log ? 1 : 0, plot.x.title, plot.y.percent ? " data-percent" : "");
 }

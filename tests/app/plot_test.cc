@@ -249,6 +249,20 @@ std::size_t count_of(const std::string& text, const std::string& part) {
   return count;
 }
 
+TEST(SvgPlot, KeepsStepsAndBytesAsTheyAre) {
+  Curve curve;
+  for (const double x : {123456789.0, 1099511627776.0, 3e15 + 1, 0.125, 1e5 / 3}) curve.add(x, 1);
+  const std::string html = figure_of(Plot{.id = "p", .series = {{"s", curve}}});
+  EXPECT_NE(html.find("data-x=\"123456789,1099511627776,3000000000000001,0.125,33333.3333\""),
+            html.npos)
+      << html;
+  curve = {{3000000001, 3000000301}, {1, 2}};
+  EXPECT_NE(figure_of(Plot{.id = "p", .series = {{"s", curve}}})
+                .str()
+                .find("data-xrange=\"3000000001,3000000301,0\""),
+            std::string::npos);
+}
+
 TEST(SvgPlot, DrawsLinesWithGapsAndKeepsTheirNumbers) {
   Curve curve;
   for (const double y : {1.0, 2.0, double(NAN), 4.0, 5.0}) {
