@@ -80,6 +80,7 @@ Curve outline(const Curve& curve, std::size_t points) {
   return in_parts(curve, points / 2, [&](std::size_t begin, std::size_t end, Curve& result) {
     std::size_t least = begin, largest = begin;
     for (std::size_t i = begin; i < end; ++i) {
+      if (!std::isfinite(curve.y[i])) continue;
       if (!(curve.y[i] >= curve.y[least])) least = i;
       if (!(curve.y[i] <= curve.y[largest])) largest = i;
     }

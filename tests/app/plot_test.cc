@@ -249,6 +249,17 @@ std::size_t count_of(const std::string& text, const std::string& part) {
   return count;
 }
 
+TEST(Curves, KeepSpikesBesideGaps) {
+  Curve curve;
+  for (int i = 0; i < 1000; ++i) {
+    const int k = i % 10;
+    curve.add(i, k == 0 || k == 7 ? NAN : k == 4 ? 50 : k == 5 ? -3 : 1);
+  }
+  const Curve few = outline(curve, 200);
+  EXPECT_EQ(std::ranges::count(few.y, 50), 100);
+  EXPECT_EQ(std::ranges::count(few.y, -3), 100);
+}
+
 TEST(SvgPlot, KeepsStepsAndBytesAsTheyAre) {
   Curve curve;
   for (const double x : {123456789.0, 1099511627776.0, 3e15 + 1, 0.125, 1e5 / 3}) curve.add(x, 1);
