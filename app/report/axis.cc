@@ -120,6 +120,20 @@ std::string short_number(double value, int digits) {
 
 std::string percent(double value, int digits) { return with_digits(100 * value, digits) + " %"; }
 
+std::string share_text(double share, int decimals) {
+  constexpr int kMost = 6;
+  std::string text = with_decimals(100 * share, decimals);
+  while (share < 1 && text.starts_with("100") && decimals < kMost) {
+    text = with_decimals(100 * share, ++decimals);
+  }
+  return text;
+}
+
+std::string loss_text(double loss) {
+  const double size = std::abs(loss);
+  return size == 0 || (size >= 0.001 && size < 1e6) ? with_decimals(loss, 4) : with_digits(loss, 4);
+}
+
 Axis::Axis(const AxisSpec& spec, double low, double high, double begin, double end, int marks)
     : log_(spec.log), begin_(begin), end_(end) {
   set_range(spec, std::min(low, spec.include_low), std::max(high, spec.include_high));

@@ -15,6 +15,10 @@ namespace ringlet::app::report {
 std::string short_number(double value, int digits = 4);
 /// 0.915 as "91.5 %".
 std::string percent(double value, int digits = 4);
+/// A share with so many decimals; more where it would be shown as all and is not.
+std::string share_text(double share, int decimals);
+/// 0.1234; four digits of what is much smaller or larger.
+std::string loss_text(double loss);
 /// So many digits of it, or decimals; a dash for what is not finite.
 std::string with_digits(double value, int digits = 3);
 std::string with_decimals(double value, int decimals);

@@ -1,8 +1,10 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "app/report/axis.h"
 #include "app/report/html.h"
 #include "app/report/run_folder.h"
 #include "app/report/sections.h"
@@ -44,19 +46,20 @@ std::string per_second(double speed) {
   return is_countable(speed) ? with_commas(std::llround(speed)) : "\u2013";
 }
 
+Html share_html(double share) { return markup("{} <small>%</small>", share_text(share, 2)); }
+
 /// Of a run that has not ended the accuracy is that of an epoch, and the best one may be the same.
 Html facts_of(const RunFolder& run, const RunResult& result) {
   Html html = "<dl class=\"facts\">\n";
   const bool goes_on = !run.finished && result.epoch > 0;
-  html += fact(
-      goes_on ? fmt::format("Test accuracy, epoch {}", result.epoch) : "Test accuracy",
-      or_dash(result.test_accuracy, markup("{:.2f} <small>%</small>", 100 * result.test_accuracy)));
+  html += fact(goes_on ? fmt::format("Test accuracy, epoch {}", result.epoch) : "Test accuracy",
+               or_dash(result.test_accuracy, share_html(result.test_accuracy)));
   if (result.best_epoch > 0 && !(goes_on && result.best_epoch == result.epoch)) {
     html += fact(fmt::format("Best accuracy, epoch {}", result.best_epoch),
-                 markup("{:.2f} <small>%</small>", 100 * result.best_accuracy));
+                 share_html(result.best_accuracy));
   }
-  html += fact("Test loss", markup("{:.4f}", result.test_loss));
-  html += fact("Training loss", markup("{:.4f}", result.train_loss));
+  html += fact("Test loss", escaped(loss_text(result.test_loss)));
+  html += fact("Training loss", escaped(loss_text(result.train_loss)));
   html += fact("Training time", seconds_in_words(result.seconds));
   html += fact("Samples a second", escaped(per_second(result.speed)));
   html +=
@@ -104,7 +107,12 @@ std::string lede_of(const RunFolder& run, const RunResult& result) {
 }
 
 Html percent_or_dash(double share, int digits) {
-  return or_dash(share, markup("{} %", fmt::format("{:.{}f}", 100 * share, digits)));
+  return or_dash(share, markup("{} %", share_text(share, digits)));
+}
+
+Html best_of(const RunResult& result) {
+  if (result.best_epoch == 0) return "&ndash;";
+  return markup("{} ({})", percent_or_dash(result.best_accuracy, 2), result.best_epoch);
 }
 
 Html table_of(const std::vector<RunFolder>& runs) {
@@ -115,25 +123,46 @@ Html table_of(const std::vector<RunFolder>& runs) {
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const RunResult result = result_of(runs[i]);
     html += markup(
-        "<tr><td><i class=\"swatch c{}\"></i>{}</td><td>{}</td><td>{} ({})</td>"
-        "<td>{:.4f}</td><td>{:.4f}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
-        color_of(runs, i), runs[i].name, percent_or_dash(result.test_accuracy, 2),
-        percent_or_dash(result.best_accuracy, 2), result.best_epoch, result.test_loss,
-        result.train_loss, seconds_in_words(result.seconds), per_second(result.speed),
-        percent_or_dash(result.sync_share, 1));
+        "<tr><td><i class=\"swatch c{}\"></i>{}</td><td>{}</td><td>{}</td>"
+        "<td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
+        color_of(runs, i), runs[i].name, percent_or_dash(result.test_accuracy, 2), best_of(result),
+        loss_text(result.test_loss), loss_text(result.train_loss), seconds_in_words(result.seconds),
+        per_second(result.speed), percent_or_dash(result.sync_share, 1));
   }
   return html + "</tbody></table></div>\n";
 }
 
 /// "91.3 % in 23.4 s", of a run that has not ended "91.3 % after epoch 2, in 23.4 s"; no line ends
 /// between a number and its unit.
-std::string outcome_of(const RunFolder& run) {
+std::string outcome_of(const RunFolder& run, int decimals = 1) {
   const RunResult result = result_of(run);
   if (!std::isfinite(result.test_accuracy)) return "not tested yet";
   const Duration duration = duration_of(result.seconds);
   const std::string when = run.finished ? "" : fmt::format(" after epoch {},", result.epoch);
-  return fmt::format("{:.1f}\u00a0%{} in {}\u00a0{}", 100 * result.test_accuracy, when,
+  return fmt::format("{}\u00a0%{} in {}\u00a0{}", share_text(result.test_accuracy, decimals), when,
                      duration.number, duration.unit);
+}
+
+/// The decimals that tell two shares apart.
+int decimals_between(double a, double b) {
+  constexpr int kMost = 6;
+  int decimals = 1;
+  while (a != b && decimals < kMost && share_text(a, decimals) == share_text(b, decimals)) {
+    ++decimals;
+  }
+  return decimals;
+}
+
+/// "The loss is no number in 501 of 1,000 steps, first in step 500"; "" where it always is one.
+std::string lost_steps(const RunFolder& run) {
+  const train::StepColumns& steps = run.metrics.steps;
+  const auto lost = std::ranges::count_if(steps.loss, [](double y) { return !std::isfinite(y); });
+  if (lost == 0) return "";
+  const auto first = std::ranges::find_if(steps.loss, [](double y) { return !std::isfinite(y); }) -
+                     steps.loss.begin();
+  return fmt::format("The loss is no number in {} of {} steps, first in step {}", with_commas(lost),
+                     with_commas(std::ssize(steps.loss)),
+                     with_commas(steps.step[static_cast<std::size_t>(first)]));
 }
 
 /// What all have in common, or "several".
@@ -161,9 +190,23 @@ std::string answer_of(const std::vector<RunFolder>& runs) {
     return run.data_name() == first.data_name();
   });
   if (!same_data || !std::isfinite(result_of(best).test_accuracy)) return title;
-  std::string text = fmt::format("{}: {} is best, {}", title, best.name, outcome_of(best));
-  if (&best != &first) text += fmt::format("; {}, {}", first.name, outcome_of(first));
-  return text;
+  const double highest = result_of(best).test_accuracy, of_first = result_of(first).test_accuracy;
+  std::vector<std::string> equals;
+  for (const RunFolder& run : runs) {
+    if (result_of(run).test_accuracy == highest) equals.push_back(run.name);
+  }
+  if (equals.size() == runs.size()) {
+    const std::string who = runs.size() == 2 ? "both" : fmt::format("all {}", runs.size());
+    return fmt::format("{}: {} runs come to {}\u00a0%", title, who, share_text(highest, 1));
+  }
+  const int decimals = decimals_between(highest, of_first);
+  std::string text =
+      equals.size() == 1
+          ? fmt::format("{}: {} is best, {}", title, best.name, outcome_of(best, decimals))
+          : fmt::format("{}: {} are best, {}\u00a0%", title, fmt::join(equals, " and "),
+                        share_text(highest, decimals));
+  if (of_first == highest) return text;
+  return text + fmt::format("; {}, {}", first.name, outcome_of(first, decimals));
 }
 
 Html heading(const std::vector<RunFolder>& runs) {
@@ -184,6 +227,10 @@ Html heading(const std::vector<RunFolder>& runs) {
     html += table_of(runs);
   }
   for (const RunFolder& run : runs) {
+    if (const std::string lost = lost_steps(run); !lost.empty()) {
+      html +=
+          markup("<p class=\"warning\">{}{}.</p>\n", runs.size() > 1 ? run.name + ": " : "", lost);
+    }
     for (const std::string& note : run.notes) {
       html += markup("<p class=\"warning\">{}</p>\n", note);
     }

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "app/report/axis.h"
 #include "app/report/sections.h"
 #include "app/report/test_results.h"
 #include "train/telemetry/console.h"
@@ -11,7 +12,7 @@ namespace {
 /// 0.99873 as "99.9 %"; nothing as "0 %", and what rounds to nothing as "< 0.1 %".
 std::string rounded_percent(double share) {
   if (share == 0) return "0\u00a0%";
-  return share < 0.0005 ? "<\u00a00.1\u00a0%" : fmt::format("{:.1f}\u00a0%", 100 * share);
+  return share < 0.0005 ? "<\u00a00.1\u00a0%" : share_text(share, 1) + "\u00a0%";
 }
 
 const std::string& name_of(const TestResults& results, std::int64_t k) {
