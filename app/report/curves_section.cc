@@ -71,7 +71,7 @@ Curve over_epochs(const RunFolder& run, double train::EpochMetrics::*field) {
   for (const train::EpochMetrics& epoch : run.metrics.epochs) {
     curve.add(static_cast<double>(epoch.epoch), epoch.*field);
   }
-  return curve;
+  return outline(curve, kOutlinePoints);
 }
 
 /// The axis of steps or epochs.

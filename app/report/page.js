@@ -87,4 +87,10 @@
     svg.addEventListener('pointerdown', show);
     svg.addEventListener('pointerleave', hide);
   }
+  let opened = [];  // for paper alone
+  addEventListener('beforeprint', () => {
+    opened = [...document.querySelectorAll('details:not([open])')];
+    for (const one of opened) one.open = true;
+  });
+  addEventListener('afterprint', () => { for (const one of opened) one.open = false; });
 })();

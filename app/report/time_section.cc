@@ -40,14 +40,33 @@ void add(Bar& bar, const train::EpochMetrics& epoch) {
   bar.seconds += epoch.seconds;
 }
 
-std::vector<Bar> bars_of(const std::vector<RunFolder>& runs) {
+/// How many epochs of a run share a bar: as few as leave bars that can be seen.
+std::size_t epochs_of_bar(const RunFolder& run) {
+  constexpr std::size_t kMostBars = 200;
+  return (run.metrics.epochs.size() + kMostBars - 1) / kMostBars;
+}
+
+/// The means of a bar's epochs.
+std::vector<Bar> bars_by_epoch(const RunFolder& run) {
+  const auto& epochs = run.metrics.epochs;
+  const std::size_t each = epochs_of_bar(run);
+  std::vector<Bar> bars;
+  for (std::size_t begin = 0; begin < epochs.size(); begin += each) {
+    const std::size_t end = std::min(begin + each, epochs.size());
+    Bar& bar = bars.emplace_back(Bar{fmt::format("{}", epochs[begin].epoch), {}, 0});
+    for (std::size_t i = begin; i < end; ++i) add(bar, epochs[i]);
+    const auto count = static_cast<double>(end - begin);
+    for (const Phase& phase : kPhases) bar.phases.*phase.seconds /= count;
+    bar.seconds /= count;
+  }
+  return bars;
+}
+
+std::vector<Bar> bars_by_run(const std::vector<RunFolder>& runs) {
   std::vector<Bar> bars;
   for (const RunFolder& run : runs) {
-    if (runs.size() > 1) bars.push_back({run.name, {}, 0});
-    for (const train::EpochMetrics& epoch : run.metrics.epochs) {
-      if (runs.size() == 1) bars.push_back({fmt::format("{}", epoch.epoch), {}, 0});
-      add(bars.back(), epoch);
-    }
+    Bar& bar = bars.emplace_back(Bar{run.name, {}, 0});
+    for (const train::EpochMetrics& epoch : run.metrics.epochs) add(bar, epoch);
   }
   return bars;
 }
@@ -73,15 +92,17 @@ StackedBars figure_from(const std::vector<Bar>& bars, bool by_epoch) {
   return figure;
 }
 
+/// "12.34 s", "1.23 ms"
+std::string time_text(double seconds) {
+  const bool is_short = seconds > 0 && seconds < 0.1;
+  return is_short ? with_digits(1000 * seconds) + " ms" : with_decimals(seconds, 2) + " s";
+}
+
 /// A row a phase, a column a run.
 Html time_table_of(const std::vector<RunFolder>& runs) {
-  std::vector<Bar> wholes;
-  for (const RunFolder& run : runs) {
-    Bar& whole = wholes.emplace_back(Bar{run.name, {}, 0});
-    for (const train::EpochMetrics& epoch : run.metrics.epochs) add(whole, epoch);
-  }
+  const std::vector<Bar> wholes = bars_by_run(runs);
   const auto cell = [](double seconds, double all) {
-    return all > 0 ? markup("<td>{:.2f} s</td><td>{:.1f} %</td>", seconds, 100 * seconds / all)
+    return all > 0 ? markup("<td>{}</td><td>{:.1f} %</td>", time_text(seconds), 100 * seconds / all)
                    : Html("<td></td><td></td>");
   };
   Html html = "<div class=\"scroll\"><table><thead><tr><th>phase</th>";
@@ -113,7 +134,12 @@ Html time_section(const std::vector<RunFolder>& runs) {
         "<p class=\"note\">On a GPU these are the seconds of the thread that launches the work, "
         "which runs ahead of it and waits for it under &ldquo;other&rdquo;.</p>\n";
   }
-  html += "<div class=\"side\">\n" + figure_of(figure_from(bars_of(runs), runs.size() == 1));
+  const bool alone = runs.size() == 1;
+  StackedBars figure = figure_from(alone ? bars_by_epoch(runs.front()) : bars_by_run(runs), alone);
+  if (const std::size_t each = epochs_of_bar(runs.front()); alone && each > 1) {
+    figure.note += fmt::format("; a bar is the mean of {} epochs", each);
+  }
+  html += "<div class=\"side\">\n" + figure_of(figure);
   return html + "<div>" + time_table_of(runs) + "</div>\n</div>\n";
 }
 

@@ -128,6 +128,11 @@ constexpr const char* kProbe = R"js(
   }
   const root = document.documentElement;
   root.dataset.overflow = root.scrollWidth > root.clientWidth ? 'yes' : 'no';
+  const folds = () => [...document.querySelectorAll('details')].map((one) => one.open).join();
+  dispatchEvent(new Event('beforeprint'));
+  root.dataset.onPaper = folds();
+  dispatchEvent(new Event('afterprint'));
+  root.dataset.afterwards = folds();
 )js";
 
 TEST_F(Report, WorksInABrowserWideAndNarrow) {
@@ -138,6 +143,8 @@ TEST_F(Report, WorksInABrowserWideAndNarrow) {
     EXPECT_EQ(opened.dom.find("data-errors"), std::string::npos) << opened.dom.substr(0, 300);
     EXPECT_NE(opened.dom.find("data-overflow=\"no\""), std::string::npos) << width;
     EXPECT_NE(opened.dom.find("data-names=\"\""), std::string::npos) << opened.dom.substr(0, 300);
+    EXPECT_TRUE(
+        holds(opened.dom, {"data-on-paper=\"true,true\"", "data-afterwards=\"false,false\""}));
     for (const std::string& id : kPlots) {
       const auto size =
           matches(opened.dom, "id=\"" + id + "\"[^>]* data-probe=\"([0-9]+) by [0-9]+\"");
