@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "app/report/run_folder.h"
 #include "app/report/sections.h"
@@ -134,6 +135,39 @@ Plot test_accuracy(const Runs& runs) {
   return plot;
 }
 
+/// Of tasks of one's own: a plot for each figure of any run.
+std::vector<Plot> test_figures(const Runs& runs) {
+  std::set<std::string> names;
+  for (const RunFolder& run : runs) {
+    for (const train::EpochMetrics& epoch : run.metrics.epochs) {
+      for (const auto& [name, value] : epoch.test_figures) names.insert(name);
+    }
+  }
+  std::vector<Plot> plots;
+  for (const std::string& name : names) {
+    Plot& plot = plots.emplace_back(
+        Plot{"test-" + name, "Test " + name, "by epoch", counted("epoch"), rounded(), {}});
+    std::ranges::replace(plot.title, '_', ' ');
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      Curve curve;
+      for (const train::EpochMetrics& epoch : runs[i].metrics.epochs) {
+        const auto found = epoch.test_figures.find(name);
+        curve.add(static_cast<double>(epoch.epoch),
+                  found == epoch.test_figures.end() ? NAN : found->second);
+      }
+      plot.series.push_back({runs[i].name, outline(curve, kOutlinePoints),
+                             runs.size() == 1 ? kTest : color_of(runs, i), Look::dotted_line});
+    }
+  }
+  return plots;
+}
+
+bool has_accuracy(const RunFolder& run) {
+  return std::ranges::any_of(run.metrics.epochs, [](const train::EpochMetrics& epoch) {
+    return std::isfinite(epoch.test_accuracy);
+  });
+}
+
 Plot learning_rate(const Runs& runs) {
   Plot plot{"learning-rate", "Learning rate", "by step", counted("step"), from_zero(), {}};
   for (std::size_t i = 0; i < runs.size(); ++i) {
@@ -171,10 +205,13 @@ Plot speed(const Runs& runs) {
 
 Html curves_section(const Runs& runs) {
   Html html = "<h2>Curves</h2>\n<div class=\"grid\">\n";
-  for (const Plot& plot : {train_loss(runs), epoch_loss(runs), test_accuracy(runs),
-                           learning_rate(runs), grad_norm(runs), speed(runs)}) {
-    html += figure_of(plot);
+  std::vector<Plot> plots = test_figures(runs);
+  if (plots.empty() || std::ranges::any_of(runs, has_accuracy)) {
+    plots.insert(plots.begin(), test_accuracy(runs));
   }
+  plots.insert(plots.begin(), {train_loss(runs), epoch_loss(runs)});
+  plots.insert(plots.end(), {learning_rate(runs), grad_norm(runs), speed(runs)});
+  for (const Plot& plot : plots) html += figure_of(plot);
   return html + "</div>\n";
 }
 

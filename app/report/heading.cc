@@ -48,15 +48,26 @@ std::string per_second(double speed) {
 
 Html share_html(double share) { return markup("{} <small>%</small>", share_text(share, 2)); }
 
+/// "mean_error" as "mean error".
+std::string words_of(std::string name) {
+  std::ranges::replace(name, '_', ' ');
+  return name;
+}
+
 /// Of a run that has not ended the accuracy is that of an epoch, and the best one may be the same.
 Html facts_of(const RunFolder& run, const RunResult& result) {
   Html html = "<dl class=\"facts\">\n";
   const bool goes_on = !run.finished && result.epoch > 0;
-  html += fact(goes_on ? fmt::format("Test accuracy, epoch {}", result.epoch) : "Test accuracy",
-               or_dash(result.test_accuracy, share_html(result.test_accuracy)));
+  if (std::isfinite(result.test_accuracy) || result.test_figures.empty()) {
+    html += fact(goes_on ? fmt::format("Test accuracy, epoch {}", result.epoch) : "Test accuracy",
+                 or_dash(result.test_accuracy, share_html(result.test_accuracy)));
+  }
   if (result.best_epoch > 0 && !(goes_on && result.best_epoch == result.epoch)) {
     html += fact(fmt::format("Best accuracy, epoch {}", result.best_epoch),
                  share_html(result.best_accuracy));
+  }
+  for (const auto& [name, value] : result.test_figures) {
+    html += fact(fmt::format("Test {}", words_of(name)), escaped(with_digits(value, 4)));
   }
   html += fact("Test loss", escaped(loss_text(result.test_loss)));
   html += fact("Training loss", escaped(loss_text(result.train_loss)));
@@ -68,8 +79,9 @@ Html facts_of(const RunFolder& run, const RunResult& result) {
   return html + "</dl>\n";
 }
 
-/// "6 epochs", "stopped after step 900 of 2,814, 1 of 6 epochs done"
-std::string state_of(const RunFacts& facts, const RunResult& result) {
+/// "6 epochs", "stopped after step 900 of 2,814, 1 of 6 epochs done"; "at step 900" where it may go
+/// on.
+std::string state_of(const RunFacts& facts, const RunResult& result, bool goes_on) {
   const double planned_steps = facts.number("/run/planned_steps");
   const double planned_epochs = facts.number("/run/epochs");
   if (!std::isfinite(planned_steps) || !std::isfinite(planned_epochs)) {
@@ -79,19 +91,19 @@ std::string state_of(const RunFacts& facts, const RunResult& result) {
   const auto epochs = static_cast<std::int64_t>(planned_epochs);
   if (result.steps >= planned) return fmt::format("{} epoch{}", epochs, epochs == 1 ? "" : "s");
   const std::int64_t whole = result.steps * epochs / planned;
-  return fmt::format("stopped after step {} of {}, {} of {} epochs done",
+  return fmt::format("{} step {} of {}, {} of {} epochs done", goes_on ? "at" : "stopped after",
                      train::with_commas(result.steps), train::with_commas(planned), whole, epochs);
 }
 
 /// "129,068 parameters, 6 epochs, 128 samples a step over 2 replicas on AMD EPYC."
-std::string lede_of(const RunFolder& run, const RunResult& result) {
+std::string lede_of(const RunFolder& run, const RunResult& result, bool goes_on) {
   const RunFacts facts = run.facts.value_or(RunFacts());
   std::string text;
   const double parameters = facts.number("/model/parameters");
   if (std::isfinite(parameters)) {
     text += train::with_commas(std::llround(parameters)) + " parameters, ";
   }
-  text += state_of(facts, result);
+  text += state_of(facts, result, goes_on && !run.finished);
   if (std::isfinite(facts.replicas())) {
     text += fmt::format(", {} samples a step over {:.0f} replica{}",
                         train::with_commas(std::llround(facts.batch())), facts.replicas(),
@@ -136,8 +148,14 @@ Html table_of(const std::vector<RunFolder>& runs) {
 /// between a number and its unit.
 std::string outcome_of(const RunFolder& run, int decimals = 1) {
   const RunResult result = result_of(run);
-  if (!std::isfinite(result.test_accuracy)) return "not tested yet";
   const Duration duration = duration_of(result.seconds);
+  if (!std::isfinite(result.test_accuracy)) {
+    if (result.test_figures.empty()) return run.finished ? "not tested" : "not tested yet";
+    const auto& [name, value] = *result.test_figures.begin();
+    return fmt::format("{}\u00a0{}{} in {}\u00a0{}", words_of(name), with_digits(value, 4),
+                       run.finished ? "" : fmt::format(" after epoch {},", result.epoch),
+                       duration.number, duration.unit);
+  }
   const std::string when = run.finished ? "" : fmt::format(" after epoch {},", result.epoch);
   return fmt::format("{}\u00a0%{} in {}\u00a0{}", share_text(result.test_accuracy, decimals), when,
                      duration.number, duration.unit);
@@ -209,20 +227,20 @@ std::string answer_of(const std::vector<RunFolder>& runs) {
   return text + fmt::format("; {}, {}", first.name, outcome_of(first, decimals));
 }
 
-Html heading(const std::vector<RunFolder>& runs) {
+Html heading(const std::vector<RunFolder>& runs, bool goes_on) {
   Html html = "<header>\n";
   if (runs.size() == 1) {
     const RunResult result = result_of(runs.front());
     html +=
         markup("<p class=\"kicker\">Training run {}</p>\n<h1>{}</h1>\n<p class=\"lede\">{}</p>\n",
-               runs.front().name, answer_of(runs), lede_of(runs.front(), result));
+               runs.front().name, answer_of(runs), lede_of(runs.front(), result, goes_on));
     html += facts_of(runs.front(), result);
   } else {
     html += markup("<p class=\"kicker\">{} training runs</p>\n<h1>{}</h1>\n", runs.size(),
                    answer_of(runs));
     for (const RunFolder& run : runs) {
-      html +=
-          markup("<p class=\"note\"><b>{}</b>: {}</p>\n", run.name, lede_of(run, result_of(run)));
+      html += markup("<p class=\"note\"><b>{}</b>: {}</p>\n", run.name,
+                     lede_of(run, result_of(run), goes_on));
     }
     html += table_of(runs);
   }

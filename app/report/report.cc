@@ -74,9 +74,9 @@ std::string report_page(const ReportOptions& options) {
   require(!options.runs.empty() && options.runs.size() <= kMaxRuns, "report",
           "one to eight runs are needed");
   const std::vector<RunFolder> runs = read_runs(options.runs);
-  Html body = heading(runs) + curves_section(runs) + verification_section(runs) +
-              time_section(runs) + stages_section(runs) + test_images(runs, options) +
-              setup_section(runs, options.default_config);
+  Html body = heading(runs, options.renewal != Renewal::none) + curves_section(runs) +
+              verification_section(runs) + time_section(runs) + stages_section(runs) +
+              test_images(runs, options) + setup_section(runs, options.default_config);
   body += markup("<footer>Made by ringlet {} report.</footer>\n", train::kVersion);
   return page_of(title_of(runs) + " (Ringlet)", body, {.script = script_of(options.renewal)});
 }

@@ -128,6 +128,7 @@ RunResult result_of(const RunFolder& run) {
     result.train_loss = epoch.train_loss;
     result.test_loss = epoch.test_loss;
     result.test_accuracy = epoch.test_accuracy;
+    result.test_figures = epoch.test_figures;
     if (!(epoch.test_accuracy <= result.best_accuracy) && std::isfinite(epoch.test_accuracy)) {
       result.best_accuracy = epoch.test_accuracy;
       result.best_epoch = epoch.epoch;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -54,6 +55,7 @@ struct RunResult {
   std::int64_t steps = 0;
   double train_loss = NAN, test_loss = NAN, test_accuracy = NAN;  ///< of the last epoch
   std::int64_t epoch = 0;                                         ///< which is the last one
+  std::map<std::string, double> test_figures{};                   ///< of the last epoch
   double best_accuracy = NAN;                                     ///< of all epochs
   std::int64_t best_epoch = 0;
   double seconds = 0, speed = NAN, sync_share = NAN;  ///< over all epochs

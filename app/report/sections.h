@@ -19,11 +19,12 @@ std::string title_of(const std::vector<RunFolder>& runs);
 /// is best, and what came of the first.
 std::string answer_of(const std::vector<RunFolder>& runs);
 
-/// What was trained and what came of it.
-Html heading(const std::vector<RunFolder>& runs);
+/// What was trained and what came of it. `goes_on`: a run that has not ended may be training.
+Html heading(const std::vector<RunFolder>& runs, bool goes_on = false);
 
 /// Loss by step and epoch, accuracy, rate, gradient's norm and speed. Plots with the ids
-/// train-loss, epoch-loss, test-accuracy, learning-rate, grad-norm and speed.
+/// train-loss, epoch-loss, test-accuracy, learning-rate, grad-norm and speed; test-NAME for each
+/// figure of a task of one's own.
 Html curves_section(const std::vector<RunFolder>& runs);
 
 /// The pairs that runs were verified on: accuracy by step; of the last verification the ROC, the

@@ -83,5 +83,34 @@ TEST(ReportHeading, SaysWhereTheLossIsNoNumber) {
       << "the best accuracy of none";
 }
 
+TEST(ReportHeading, HasTheFiguresOfATaskOfOnesOwn) {
+  RunFolder run = run_of("a", NAN);
+  EXPECT_EQ(answer({run}), "not tested");
+  run.metrics = train::parse_metrics(
+      R"({"kind":"epoch","epoch":1,"test_loss":1,"test_mean_error":0.75,"seconds":2})"
+      "\n"
+      R"({"kind":"epoch","epoch":2,"test_loss":1,"test_mean_error":0.5,"seconds":2})"
+      "\n",
+      "it");
+  EXPECT_EQ(answer({run}), "mean error 0.5 in 4.0 s");
+  const std::string html = heading({run}).str() + curves_section({run}).str();
+  EXPECT_NE(html.find("<dt>Test mean error</dt>"), html.npos) << html;
+  EXPECT_EQ(html.find("Test accuracy"), html.npos);
+  EXPECT_NE(html.find("id=\"test-mean_error\""), html.npos);
+  EXPECT_NE(html.find("data-x=\"1,2\" data-y=\"0.75,0.5\""), html.npos);
+  EXPECT_EQ(html.find("id=\"test-accuracy\""), html.npos);
+}
+
+TEST(ReportHeading, OfARunThatMayGoOnSaysWhereItIs) {
+  RunFolder run = run_of("a", 0.5);
+  run.finished = false;
+  run.facts = RunFacts(R"({"run":{"planned_steps":500,"epochs":2}})", "it");
+  run.metrics.steps.step = {297};
+  EXPECT_NE(heading({run}, true).str().find("at step 297 of 500, 1 of 2 epochs done"),
+            std::string::npos);
+  EXPECT_NE(heading({run}).str().find("stopped after step 297 of 500, 1 of 2 epochs done"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace ringlet::app::report

@@ -66,6 +66,18 @@ class Line {
     return values;
   }
 
+  /// The figures of the test data that have no column of their own.
+  std::map<std::string, double> test_figures() const {
+    constexpr std::string_view kBegin = "test_";
+    std::map<std::string, double> figures;
+    for (const auto& [field, value] : object_.items()) {
+      const bool is_one = field.starts_with(kBegin) && (value.is_number() || value.is_null());
+      if (!is_one || field == "test_loss" || field == "test_accuracy") continue;
+      figures[field.substr(kBegin.size())] = value.is_null() ? kNaN : value.get<double>();
+    }
+    return figures;
+  }
+
   std::optional<double> number_if_any(const char* field) const {
     const auto found = object_.find(field);
     if (found == object_.end()) return {};
@@ -176,7 +188,8 @@ class Reader {
          number("sync_share"),
          {number("data_seconds"), number("forward_seconds"), number("backward_seconds"),
           number("sync_seconds"), number("update_seconds")},
-         stages_of(line)});
+         stages_of(line),
+         line.test_figures()});
   }
 
   static std::optional<StagesReport> stages_of(const Line& line) {

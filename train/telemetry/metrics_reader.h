@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -42,6 +43,8 @@ struct EpochMetrics {
   double sync_share = 0;  ///< from 0 to 1
   PhaseSeconds phases;
   std::optional<StagesReport> stages{};  ///< of a model in stages; as the writer had it
+  /// What else was found on the test data: "explained", of the field test_explained.
+  std::map<std::string, double> test_figures{};
 };
 
 /// A line of a verification, of one set. NaN for what its line does not hold.
