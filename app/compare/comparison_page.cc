@@ -26,7 +26,8 @@ constexpr std::size_t kMostBands = 2;   // of ratios, on top of each other
 constexpr int kColorA = report::kBaseline, kColorB = report::kBest;
 
 constexpr char kStyle[] =
-    "td.worse { color: var(--bad); font-weight: 600; } td.better { color: var(--c2); }\n"
+    "td.worse { color: var(--bad); font-weight: 600; }\n"
+    "td.better { color: color-mix(in srgb, var(--c2) 70%, var(--ink)); }\n"
     "#rows small { color: var(--soft); } tr.uncounted td { color: var(--soft); }\n";
 constexpr char kHollow[] = "; rings: do not count";
 

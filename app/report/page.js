@@ -69,7 +69,7 @@
         const row = document.createElement('div');
         const value = document.createElement('b');
         value.textContent = written(one.ys[i]);
-        value.style.color = one.color;
+        value.style.color = 'color-mix(in srgb, ' + one.color + ' 70%, var(--ink))';
         row.append(value, ' ' + (series.length > 1 ? one.name : ''));
         lines.appendChild(row);
       });
