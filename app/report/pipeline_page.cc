@@ -77,8 +77,8 @@ const char* words_of(const std::string& schedule) {
            "pass of each.";
   }
   return "By 1f1b a stage does a forward and a backward in turns as soon as the first gradient has "
-         "come back: it takes as long as gpipe, and the first of p stages holds p passes at most, "
-         "the last one a single one.";
+         "come back. With stages that are equally fast it takes as long as gpipe, and the first of "
+         "p stages holds p passes at most, the last one a single one.";
 }
 
 std::string in_plain_words(const Forecast& forecast) {
@@ -123,8 +123,9 @@ Html facts_of(const Forecast& forecast) {
   }
   html += fact("Stages", markup("{}", forecast.stages.size()));
   html += fact("Micro-batches",
-               markup("{} <small>of {}{}</small>", forecast.sizes.size(), forecast.sizes.front(),
-                      forecast.sizes.front() == forecast.sizes.back() ? "" : " at most"));
+               markup("{} <small>{} sample{} {}</small>", forecast.sizes.size(),
+                      forecast.sizes.front(), forecast.sizes.front() == 1 ? "" : "s",
+                      forecast.sizes.front() == forecast.sizes.back() ? "each" : "at most"));
   html += fact("Schedule", escaped(forecast.schedule));
   return html + "</dl>\n";
 }

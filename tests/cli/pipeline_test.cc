@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <string>
 
 #include "base/files/json_text.h"
@@ -148,7 +149,10 @@ TEST(Pipeline, WritesAPageThatABrowserShows) {
   EXPECT_TRUE(holds(outcome.out, {"wrote " + page + "; open it in a browser\n"}));
   const std::string html = read_file(page);
   EXPECT_TRUE(holds(html, {"<h1>4 stages by 1f1b: ", "percent of the step",
-                           "3 of 11 parts of the time would be bubble, 27", "1f1b (drawn)"}));
+                           "3 of 11 parts of the time would be bubble, 27", "1f1b (drawn)",
+                           "With stages that are equally fast it takes as long as gpipe"}));
+  EXPECT_TRUE(std::regex_search(
+      html, std::regex("<dt>Micro-batches</dt><dd>8 <small>[0-9]+ samples (each|at most)<")));
   EXPECT_EQ(html.find("src=\"http"), std::string::npos);
   for (const int width : {1200, 420}) {
     const Opened opened = open_in_browser(page, kProbe, width);
