@@ -23,6 +23,8 @@
 #include "train/setup/stages_setup.h"
 #include "train/sync/transport_choice.h"
 #include "train/sync/tuning.h"
+#include "train/telemetry/metrics.h"
+#include "train/telemetry/tensorboard/event_writer.h"
 
 namespace ringlet::train {
 
@@ -58,6 +60,24 @@ bool reach_each_other(const std::vector<DeviceId>& devices) {
 std::vector<comm::MeshAxis> axes_of(int stages, int replicas) {
   if (stages == 1) return {};
   return {{kStageAxis, stages}, {comm::kDataAxis, replicas}};
+}
+
+template <class Writer>
+bool has(std::span<RunListener* const> listeners) {
+  return std::ranges::any_of(listeners, [](RunListener* listener) {
+    return dynamic_cast<const Writer*>(listener) != nullptr;
+  });
+}
+
+/// Throws ContractError for files that are asked for, and that nobody would write.
+void require_writers(const Files& files, std::span<RunListener* const> listeners,
+                     const TraceWriter* trace) {
+  const char* remedy = "is written by RunFiles, whose listeners() train() is to be given";
+  require(files.metrics.empty() || has<MetricsWriter>(listeners), "Files::metrics", remedy);
+  require(files.tensorboard.empty() || has<tensorboard::EventWriter>(listeners),
+          "Files::tensorboard", remedy);
+  require(files.trace.empty() || trace != nullptr, "Files::trace",
+          "is written by a TraceWriter that train() is given: by its write(), behind the run");
 }
 
 }  // namespace
@@ -170,6 +190,7 @@ RunResult train(comm::Group& group, const RunSetup& setup, std::span<RunListener
   RunResult result;
   const auto body = [&](Device& device, const Ranks& ranks) {
     const bool tells = ranks.world.rank() == 0;
+    if (tells) require_writers(setup.options.files, listeners, trace);
     TrainLoop loop(setup, device, ranks, tells ? listeners : std::span<RunListener* const>());
     const RunResult mine = loop.run();
     if (ranks.world.world().local_rank == 0) result = mine;

@@ -50,7 +50,9 @@ void run_ranks(const Execution& execution, const RankBody& body, TraceWriter* tr
 /// What messages of the run call the group's ranks: train() does it.
 void name_ranks(comm::Group& group, const RunSetup& setup);
 
-/// A whole training run. `listeners` are told by rank 0, in its process. The others as above.
+/// A whole training run. `listeners` are told by rank 0, in its process; those of RunFiles write
+/// its metrics. Claims Files::out, which must be there, until it ends, and throws FileError where
+/// another run has it, or has left its state or model there (Files::force). The others as above.
 RunResult train(const RunSetup& setup, std::span<RunListener* const> listeners,
                 TraceWriter* trace = nullptr);
 RunResult train(comm::Group& group, const RunSetup& setup, std::span<RunListener* const> listeners,

@@ -61,7 +61,7 @@ void RunClaim::resumed(const train::Files& files) {
   resumes_by_itself_ = resumes_by_itself(files);
   const fs::path run = resumes_by_itself_ ? files.out : resumed_run(files.resume);
   if ((resumes_by_itself_ || goes_on(files)) && fs::is_directory(run)) {
-    lock_ = std::make_unique<train::RunLock>(run);
+    lock_ = std::make_shared<train::RunLock>(run);
     AtomicDirectory::recover(run / "state");
     AtomicDirectory::recover(run / train::kBestFolder);
   } else {
@@ -92,11 +92,11 @@ void RunClaim::outputs(const train::TrainOptions& options, int processes) {
   require_name("--out", files.out);
   if (files.out.empty()) return;
   require_writable_directory(files.out);
-  if (!lock_) lock_ = std::make_unique<train::RunLock>(files.out);
+  if (!lock_) lock_ = std::make_shared<train::RunLock>(files.out);
   outputs.writes_run("--out", files.out, goes_on(files) || began_before);
 }
 
-void RunClaim::made(const fs::path& folder) { lock_ = std::make_unique<train::RunLock>(folder); }
+void RunClaim::made(const fs::path& folder) { lock_ = std::make_shared<train::RunLock>(folder); }
 
 namespace {
 

@@ -30,9 +30,12 @@ class RunClaim {
   /// Claims a folder that the run has just made for itself. Throws FileError.
   void made(const std::filesystem::path& folder);
 
+  /// Null: the run has no folder.
+  std::shared_ptr<const train::RunLock> lock() const { return lock_; }
+
  private:
   const CLI::App& command_;
-  std::unique_ptr<train::RunLock> lock_;
+  std::shared_ptr<const train::RunLock> lock_;
   Descriptor metrics_;  // a pipe's reader would take it for ended without it
   bool resumes_by_itself_ = false;
 };

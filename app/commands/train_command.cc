@@ -334,6 +334,7 @@ std::optional<train::RunFiles> open_files(const FittedFlags& fitted, const CLI::
     // The first of its files: by it --resume auto knows a start that came no further.
     if (!out.empty()) write_config(command, options, fitted.chosen);
     setup.options.files.out = out;
+    setup.lock = claim.lock();
     written.emplace(setup, build_facts());
     return out.string();
   });

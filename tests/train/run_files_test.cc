@@ -3,14 +3,17 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/files/json_text.h"
 #include "tests/support/files.h"
 #include "tests/train/runs.h"
+#include "train/files/run_lock.h"
 #include "train/telemetry/epoch_table.h"
 
 namespace ringlet::train {
@@ -142,6 +145,81 @@ TEST(RunFiles, SayOnWhatARunRan) {
   EXPECT_GE(record.at("machine").at("cpu").at("cores"), 1);
   EXPECT_GT(record.at("machine").at("memory_bytes"), 0);
   EXPECT_FALSE(record.at("machine").contains("gpus"));
+}
+
+void train_with(const TrainOptions& options, bool writes_files) {
+  const RunSetup setup = make_run_setup(options, formula_splits(100), 2);
+  if (!writes_files) {
+    train(setup, {});
+    return;
+  }
+  const RunFiles files(setup);
+  train(setup, files.listeners());
+}
+
+/// The message with which a run does not begin.
+std::string refusal(const TrainOptions& options, bool writes_files = false) {
+  return testing::message_of<Error>([&] { train_with(options, writes_files); });
+}
+
+TEST(RunFolder, AnotherRunIsNotReplacedUnlessTheProgramSaysSo) {
+  const testing::TemporaryDirectory folder;
+  TrainOptions options = options_into(folder.path());
+  options.files.force = false;
+  train_with(options, true);
+  const std::string first = testing::read_file(folder / "model.safetensors");
+  const std::string lines = testing::read_file(folder / "metrics.jsonl");
+  options.recipe.model = "lenet";
+  for (const bool writes_files : {false, true}) {
+    EXPECT_TRUE(testing::says(refusal(options, writes_files),
+                              {folder.path().string(), "holds another run", "Files::force"}));
+  }
+  EXPECT_EQ(testing::read_file(folder / "model.safetensors"), first);
+  EXPECT_EQ(testing::read_file(folder / "metrics.jsonl"), lines);
+  options.recipe.model = "mlp";
+  const RunSetup again = make_run_setup(options, formula_splits(100), 2, read_state(folder.path()));
+  EXPECT_NO_THROW(train(again, {}));
+  options.recipe.model = "lenet";
+  options.files.force = true;
+  train_with(options, true);
+  EXPECT_NE(testing::read_file(folder / "model.safetensors"), first);
+}
+
+TEST(RunFolder, IsClaimedWhileARunWritesThere) {
+  const testing::TemporaryDirectory folder;
+  const TrainOptions options = options_into(folder.path());
+  {
+    const RunLock lock(folder.path());
+    for (const bool writes_files : {false, true}) {
+      EXPECT_TRUE(testing::says(refusal(options, writes_files), {"is being written by process"}));
+    }
+  }
+  EXPECT_NO_THROW(train_with(options, true));
+}
+
+TEST(RunFolder, AStateThatNobodyHasReadIsNotPassedOver) {
+  const testing::TemporaryDirectory folder;
+  TrainOptions options = options_into(folder.path());
+  options.files.resume = folder.path();
+  EXPECT_TRUE(testing::says(refusal(options), {"Files::resume", "read_state()"}));
+}
+
+TEST(RunFolder, FilesThatNobodyWritesAreNamed) {
+  const testing::TemporaryDirectory folder;
+  const std::vector<std::pair<std::string, std::filesystem::path Files::*>> named{
+      {"Files::metrics", &Files::metrics},
+      {"Files::tensorboard", &Files::tensorboard},
+      {"Files::trace", &Files::trace}};
+  for (const auto& [name, member] : named) {
+    TrainOptions options = options_into("");
+    options.files.*member = folder / "asked";
+    EXPECT_TRUE(testing::says(refusal(options), {name, "is written by"}));
+    if (name != "Files::trace") {
+      EXPECT_NO_THROW(train_with(options, true));
+      EXPECT_TRUE(std::filesystem::exists(folder / "asked"));
+      std::filesystem::remove_all(folder / "asked");
+    }
+  }
 }
 
 TEST(RunFiles, OneFileThatIsNamedTwiceIsWrittenOnce) {

@@ -46,6 +46,7 @@ TrainOptions plain_options(int replicas, const std::string& sync) {
   options.recipe.normalize = false;
   options.execution.devices.assign(static_cast<std::size_t>(replicas), DeviceId{});
   options.execution.sync = sync;
+  options.files.force = true;  // tests train into a folder again and again
   return options;
 }
 

@@ -202,8 +202,10 @@ void copy_file_atomically(const fs::path& from, const fs::path& to) {
 
 }  // namespace
 
-void StateSaver::begin() const {
+void StateSaver::begin() {
   const fs::path& out = setup_.options.files.out;
+  if (!out.empty() && !setup_.lock) lock_.emplace(out);
+  require_own_folder(setup_);
   // Not before all that the run begins with is read: a start that fails leaves the former run.
   if (!out.empty() && !goes_on_in_out(setup_)) remove_former_run(out);
   bring_best();

@@ -7,10 +7,12 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 
 #include "base/files/atomic_file.h"
 #include "comm/communicator.h"
+#include "train/files/run_lock.h"
 #include "train/loop/run_reporter.h"
 #include "train/loop/stage_state.h"
 #include "train/loop/train_step.h"
@@ -41,7 +43,8 @@ class StateSaver {
   void save_best_model(TrainStep& step, const Progress& progress);
   /// On rank 0, when all that the run begins with is read: removes what a former run has left in
   /// OUT. Where the run goes on from another folder, it takes the best models of that one along.
-  void begin() const;
+  /// Claims OUT, unless RunSetup::lock does. Throws FileError for a folder that is another run's.
+  void begin();
 
   /// After an evaluation or a verification: where OUT/state is the state of this step, it says from
   /// now on what was done. Collective.
@@ -69,6 +72,7 @@ class StateSaver {
   std::int64_t saved_step_ = -1;
   bool saved_end_ = false;  // with it, the run's model
   FormerState former_;      // of the next save
+  std::optional<RunLock> lock_;
 };
 
 }  // namespace ringlet::train

@@ -367,6 +367,8 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
           "Splits::train and Splits::test are data sets, and not null");
   require(world >= 1 && !options.execution.devices.empty(), "make_run_setup",
           "a run has at least one rank, and a device for each of this process");
+  require(resumed || options.files.resume.empty(), "Files::resume",
+          "names a state that nobody has read; give make_run_setup() the read_state() of it");
   check(options, !resumed);
   if (resumed) require_other_folder(resumed->folder, options.files.out);
   require_same_fields(*data.train, *data.test);
@@ -557,6 +559,19 @@ bool goes_on_in_out(const RunSetup& setup) {
   std::error_code error;
   return std::filesystem::equivalent(state.parent_path(), out, error) ||
          std::filesystem::equivalent(state, out / "state", error);  // which may be a link
+}
+
+void require_own_folder(const RunSetup& setup) {
+  const std::filesystem::path& out = setup.options.files.out;
+  if (out.empty() || setup.options.files.force || goes_on_in_out(setup)) return;
+  std::error_code error;
+  for (const char* name : {"state", kModelFile}) {
+    if (!std::filesystem::exists(out / name, error)) continue;
+    throw FileError(fmt::format(
+        "{} holds another run; give make_run_setup() its read_state() to go on with it, or set "
+        "Files::force to replace it",
+        out.string()));
+  }
 }
 
 }  // namespace ringlet::train

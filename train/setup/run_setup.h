@@ -12,6 +12,7 @@
 #include "data/pairs.h"
 #include "train/batches/partition.h"
 #include "train/files/model_info.h"
+#include "train/files/run_lock.h"
 #include "train/files/state.h"
 #include "train/recipe/options.h"
 #include "train/recipe/schedule.h"
@@ -55,6 +56,8 @@ struct RunSetup {
   /// that a GPU never waits for the host. 0 where kernels run in place: nothing could be gained.
   int steps_in_flight = 0;
   std::optional<SavedState> resumed;
+  /// Of files.out, where the caller has claimed it. Null: train() does, for as long as it trains.
+  std::shared_ptr<const RunLock> lock{};
   /// Asked once a step, and once a pass of an evaluation; true ends the run after it, on all ranks.
   StopRequest stop_requested = [] { return false; };
 };
@@ -63,7 +66,8 @@ struct RunSetup {
 /// execution leaves open is decided here (train/sync/transport_choice.h), and so is
 /// Precision::automatic: options.recipe of the setup has what was taken. `ranks`: of the world, a
 /// multiple of the stages. `group`: the run's processes, for what they find out together (the costs
-/// of a model in stages, the faster precision); all of them call this then.
+/// of a model in stages, the faster precision); all of them call this then. `resumed`: what
+/// read_state() gives of Files::resume.
 /// Throws ContractError or FileError with the remedy.
 RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, int ranks,
                         std::optional<SavedState> resumed = {}, comm::Group* group = nullptr);
@@ -71,6 +75,9 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
 /// Whether it is the run in OUT that goes on: from its state, from another one in its folder, or
 /// where OUT itself is a state. Asked at the start, while that is in its place.
 bool goes_on_in_out(const RunSetup& setup);
+
+/// Throws FileError where OUT holds another run, which Files::force does not say to replace.
+void require_own_folder(const RunSetup& setup);
 
 /// What the samples of a step weigh together, added in their order; where all count 1, or all 0,
 /// their number.

@@ -38,6 +38,8 @@ RunFiles::RunFiles(const RunSetup& setup, const BuildFacts& build) {
   const std::int64_t first = setup.first_step, per_epoch = setup.partition.steps_per_epoch();
   const fs::path own = files.out.empty() ? fs::path() : files.out / "metrics.jsonl";
   if (!own.empty()) {
+    if (!setup.lock) RunLock::require_free(files.out);
+    require_own_folder(setup);
     for (const char* name : {"metrics.jsonl", "epochs.csv"}) refuse_pipe(files.out / name);
     const bool goes_on = goes_on_in_out(setup);
     for (const char* name : {"metrics.jsonl", "epochs.csv", kRocFile, kDistancesFile}) {
