@@ -12,7 +12,8 @@
 //
 // Every rank makes the same number of steps, with the same rates, on its own samples. Learners end
 // together: the destructor waits until all ranks have come to it, and a rank that makes one more
-// step instead gets an error that names who made how many.
+// step instead gets an error that names who made how many. A rank that has left its body without
+// that leaves nobody waiting: run_ranks() throws.
 //
 // A model in stages (nn/stages/stages.h) has a rank for each stage of each replica:
 //

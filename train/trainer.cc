@@ -142,6 +142,11 @@ void run_ranks(comm::Group& group, const Execution& execution, const RankBody& b
                           return over_nccl ? *over_nccl : of_host;
                         });
         body(*device, stages > 1 ? ranks_of(mesh) : ranks_of(mesh.world()));
+        // A learner's end may have failed, which no destructor tells.
+        if (const auto cause = host.root_cause();
+            cause && cause->rank == rank && group.size() > 1) {
+          throw comm::CommError(cause->message);
+        }
       } catch (...) {  // NCCL's end waits for all ranks, unless it hears that one has failed
         watch.failed(rank, std::current_exception());
         host.abort(message_of_current_exception());
@@ -151,9 +156,14 @@ void run_ranks(comm::Group& group, const Execution& execution, const RankBody& b
       watch.failed(rank, std::current_exception());
       group.abort(rank, message_of_current_exception());
     }
+    group.transport(rank).recorder().set_activity(comm::kAtItsEnd);  // who waits for it hears so
     watch.ended(rank);
   };
   std::vector<std::thread> threads;
+  for (int rank = first; group.holds(rank); ++rank) {  // of a run before this one
+    comm::FlightRecorder& recorder = group.transport(rank).recorder();
+    if (recorder.activity().what == comm::kAtItsEnd) recorder.set_activity(nullptr);
+  }
   for (int rank = first; group.holds(rank); ++rank) {
     watch.started(rank);
     try {

@@ -100,6 +100,9 @@ struct Activity {
   std::int64_t since_ns = 0;
 };
 
+/// The activity of a rank that has done all that it had to: it comes to nothing any more.
+inline constexpr const char* kAtItsEnd = "its end";
+
 /// The same text, which lives until the process ends: for names of which there are few.
 const char* lasting(const std::string& text);
 

@@ -27,6 +27,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "comm/core/captures.h"
@@ -77,6 +78,10 @@ struct RankStatus {
   std::int64_t seen_ns = 0;                  ///< when this was so
   bool unheard = false;  ///< nothing is known, for a reason that lies with another rank
   bool apart = false;    ///< nothing is to be known: it is not of this channel's line
+
+  bool has_ended() const {
+    return activity.what != nullptr && std::string_view(activity.what) == kAtItsEnd;
+  }
 };
 
 /// Collectives that the transport's library has itself (NCCL, Gloo, MPI). Called like

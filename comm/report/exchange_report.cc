@@ -217,6 +217,14 @@ std::string explain_mismatch(int from, std::int64_t sent_bytes,
       from, sent_bytes, text_of_side(sender), to, expected_bytes, text_of_side(receiver));
 }
 
+std::string explain_end(Transport& transport, int peer) {
+  const auto mine = transport.recorder().latest();
+  return fmt::format(
+      "{} has ended its work, and {} waits for it in {}; all ranks must make the same calls",
+      transport.names().of(peer), transport.names().of(transport.rank()),
+      mine && mine->inside() ? describe(*mine) : "an exchange");
+}
+
 std::string explain_parting(int rank, const CollectiveRecord& its, int other,
                             const CollectiveRecord& others) {
   return fmt::format(

@@ -27,6 +27,10 @@ namespace ringlet::comm {
 ///     come; rank 0 was last seen in "forward of micro-batch 2" 60 s ago, ...
 std::string explain_timeout(Transport& transport, int peer);
 
+/// The same where `peer` has ended (kAtItsEnd): "rank 0 has ended its work, and rank 1 waits for it
+/// in #3 barrier; ...".
+std::string explain_end(Transport& transport, int peer);
+
 /// Whose process does not answer: "rank 2 (process 2) does not answer, so its process is stopped or
 /// hangs: see ps; ". Empty where all do.
 std::string text_of_silent(const Transport& transport, const StatusOfRanks& status);

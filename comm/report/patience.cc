@@ -55,4 +55,11 @@ std::chrono::nanoseconds patience_of(const Transport& transport) {
   return patience_with(look_at_all(transport), transport.rank(), timeout_of(transport), now_ns());
 }
 
+bool never_comes(const Transport& transport, int peer) {
+  const auto theirs = transport.look_at(peer), own = transport.look_at(transport.rank());
+  if (!theirs || !theirs->has_ended()) return false;
+  if (!own || !own->latest || !own->latest->inside()) return false;
+  return !theirs->latest || theirs->latest->tag.sequence < own->latest->tag.sequence;
+}
+
 }  // namespace ringlet::comm

@@ -24,6 +24,9 @@ std::chrono::nanoseconds patience_with(const StatusOfRanks& status, int rank,
 /// The same for the rank of `transport`, now.
 std::chrono::nanoseconds patience_of(const Transport& transport);
 
+/// Whether `peer` has ended, and never came to the collective in which the rank of `transport` is.
+bool never_comes(const Transport& transport, int peer);
+
 /// The time-out of `transport`.
 inline std::chrono::nanoseconds timeout_of(const Transport& transport) {
   return nanoseconds_of(transport.timeout_seconds());

@@ -1,6 +1,7 @@
 #include "comm/report/wait_watch.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "comm/report/patience.h"
@@ -32,10 +33,12 @@ void WaitWatch::watch(const std::stop_token& stop) {
       continue;
     }
     waited += pause;
-    if (waited < longest) continue;
-    waited = nanoseconds(0), longest = patience_of(transport_);
+    const int peer = peer_.load(std::memory_order_relaxed);
+    const bool endless = std::isinf(transport_.timeout_seconds());
+    if (endless ? !never_comes(transport_, peer) : waited < longest) continue;
+    waited = nanoseconds(0), longest = endless ? waited : patience_of(transport_);
     if (longest.count() > 0 || now() != turn) continue;
-    return give_up_(peer_.load(std::memory_order_relaxed));
+    return give_up_(peer);
   }
 }
 

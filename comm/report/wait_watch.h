@@ -3,7 +3,8 @@
 // Such a wait cannot be cut into slices: a library that runs into its own time-out may end its
 // connections by that (Gloo does). So the library waits without end, and a thread of this object
 // looks whether anything moves. Where nothing has for the transport's time-out, and nobody works
-// (patience.h), it gives up on behalf of the rank.
+// (patience.h), it gives up on behalf of the rank; without a time-out, where the
+// peer has ended and never comes.
 #pragma once
 
 #include <atomic>

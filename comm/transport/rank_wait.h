@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cmath>
 #include <optional>
 #include <string>
 
@@ -123,6 +124,9 @@ class RankWait {
       throw_if_aborted();
       if (in_time || slice.count() == 0) return in_time;
       const int peer = missing();
+      if (has_ended(peer) && !ready() && missing() == peer) {
+        fail<MismatchError>(explain_end(transport_, peer));
+      }
       const auto elsewhere = parted_from(peer, meets);
       if (!elsewhere || ready() || missing() != peer) continue;  // it may have come since
       fail<MismatchError>(
@@ -143,6 +147,15 @@ class RankWait {
     const std::int64_t ahead = theirs->tag.sequence - mine.sequence;
     if (ahead < 0 || (ahead > 0 && !meets)) return {};
     return theirs;
+  }
+
+  /// Whether `peer` does nothing any more: what has not come by then never will. Another process
+  /// may be between two runs of its ranks, and has to be asked; so it is where nothing else would
+  /// end the wait, before which all have met.
+  bool has_ended(int peer) const {
+    if (!group_.holds(peer) && std::isfinite(transport_.timeout_seconds())) return false;
+    const auto status = transport_.look_at(peer);
+    return status && status->has_ended();
   }
 
   RanksGroup& group_;

@@ -17,6 +17,7 @@
 
 #include "comm/all_reduce/naive.h"
 #include "nn/models/mlp.h"
+#include "tests/comm/processes.h"
 #include "tests/support/files.h"
 #include "tests/train/runs.h"
 #include "train/trainer.h"
@@ -354,6 +355,51 @@ TEST(Learner, NamesRanksThatMakeUnequalNumbersOfSteps) {
   });
   EXPECT_TRUE(ringlet::testing::says(
       message, {"unequal numbers of steps", "rank 1 has 2", "ranks 0 and 2 have 3 or more"}));
+}
+
+/// Of two ranks of which rank `leaves` ends its body while the other one waits for it.
+ReplicaBody leaving(int leaves, bool makes_learner) {
+  return [=](Device& device, comm::Communicator& all) {
+    const bool is_leaving = all.rank() == leaves;
+    if (is_leaving && !makes_learner) return;
+    try {
+      Learner learner(device, all, nn::make_mlp, {.input = kTinyInput, .max_batch = 1});
+      if (is_leaving) throw Error("the program's own");
+    } catch (const Error&) {
+      if (!is_leaving) throw;
+    }
+  };
+}
+
+TEST(Learner, NamesARankThatHasEndedItsWork) {
+  const auto message = [](int leaves, bool makes_learner) {
+    return ringlet::testing::message_of<Error>([&] {
+      run_replicas({.devices = {2, DeviceId{}}, .comm_timeout = 3600},
+                   leaving(leaves, makes_learner));
+    });
+  };
+  EXPECT_TRUE(ringlet::testing::says(message(0, true),
+                                     {"rank 0 has ended its work, and rank 1 waits for it in"}));
+  EXPECT_TRUE(ringlet::testing::says(message(1, false),
+                                     {"rank 1 has ended its work, and rank 0 waits for it in"}));
+}
+
+TEST(Learner, NamesARankOfAnotherProcessThatHasEndedItsWork) {
+  for (const auto choice : {TransportChoice::shm, TransportChoice::gloo}) {
+    const bool is_gloo = choice == TransportChoice::gloo;
+    if (is_gloo && !comm::has_gloo()) continue;
+    comm::Processes processes(
+        {.processes = 2,
+         .replicas = 1,
+         .transport = is_gloo ? comm::ProcessTransport::gloo : comm::ProcessTransport::shm});
+    const auto messages = comm::messages_of_ranks(2, [&](int process) {
+      const Execution execution{
+          .devices = {DeviceId{}}, .in_processes = true, .transport = choice, .comm_timeout = 3600};
+      run_replicas(processes.group(process), execution, leaving(0, true));
+    });
+    EXPECT_TRUE(
+        ringlet::testing::says(messages[1], {"rank 0", "has ended its work, and rank 1", "waits"}));
+  }
 }
 
 TEST(Learner, MayTakeItsTimeAfterTheLastStep) {

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "comm/processes/joined_group.h"
 #include "comm/report/exchange_report.h"
+#include "comm/report/patience.h"
 #include "comm/report/wait_watch.h"
 #include "kernels/reduce.h"
 
@@ -305,7 +306,8 @@ void BetweenTransport::call_engine(std::int64_t bytes, Call call) {
 
 /// For the rank that has waited for `peer` in vain. On the watch's thread.
 void BetweenTransport::give_up_on(int peer) {
-  const std::string message = explain_timeout(*this, peer);
+  const std::string message =
+      never_comes(*this, peer) ? explain_end(*this, peer) : explain_timeout(*this, peer);
   gave_up_.store(true);
   if (!group_.abort(rank(), message)) gave_up_.store(false);
 }
