@@ -124,12 +124,30 @@ Rehearsal rehearsal_of(const LearnerOptions& options) {
   return {.training = {passes.begin(), passes.end()}, .evaluation = batches, .accumulates = true};
 }
 
-/// All ranks cut alike.
-comm::Plan cuts_in_words(const StagesSetup& stages) {
+/// What all ranks of the world have alike.
+comm::Plan plan_of_world(const LearnerOptions& options, const StagesSetup* stages) {
   comm::Plan entries;
-  for (const nn::StageCut& cut : stages.cuts) {
+  const Recipe recipe = recipe_of(options);
+  for (const Option<Recipe>& row : recipe_options().rows()) {
+    const char* owner = row.key == "seed" ? "LearnerOptions::" : "LearnerRecipe::";
+    entries.emplace_back(owner + row.key, text_of(row.get(recipe)));
+  }
+  if (stages == nullptr) return entries;
+  for (const nn::StageCut& cut : stages->cuts) {
     entries.emplace_back(fmt::format("LearnerOptions::stages, stage {}", cut.index), cut.layers);
   }
+  return entries;
+}
+
+/// What all replicas have alike; each stage has another.
+comm::Plan plan_of_replicas(TrainStep& step) {
+  comm::Plan entries;
+  for (const nn::PlannedParameter& parameter : step.replica().plan().parameters) {
+    entries.emplace_back("parameter " + parameter.name, parameter.shape.to_string());
+  }
+  std::string arenas;
+  for (const StateArena& arena : step.optimizer().state()) arenas += arena.name + ' ';
+  entries.emplace_back("the optimiser's state", arenas);
   return entries;
 }
 
@@ -183,7 +201,9 @@ Learner::Learner(Device& device, const Ranks& ranks, const MakeModel& make_model
   require(!step_.is_sharded(), "Learner",
           "the model has parameters whose rows are cut over ranks, and a learner does not know how "
           "many samples the other ranks' passes have; train it by train::train()");
-  if (stages_) ranks_.world.require_equal(device.communication(), cuts_in_words(*stages_));
+  Stream& stream = device.communication();
+  ranks_.world.require_equal(stream, plan_of_world(options, stages_.get()));
+  ranks_.replicas.require_equal(stream, plan_of_replicas(step_));
   step_.rehearse_together(rehearsal_of(options));
   parameters().initialize(options.seed);
 }

@@ -76,11 +76,12 @@ struct LearnerOptions {
 class Learner {
  public:
   /// The weights start as the model's initialisers say, alike on every rank; there is no need to
-  /// send them around. Device and communicator must outlive the learner. Collective: where several
-  /// ranks have GPUs, they rehearse, and all of them meet here. Throws ContractError for a size in
-  /// `other_batches` that is not from 1 to max_batch, for sizes that no batch has, for no model,
-  /// for options beyond their ranges, and for what nn::plan_training() finds in the model;
-  /// OutOfMemoryError for a batch that no memory holds.
+  /// send them around. Device and communicator must outlive the learner. Collective: the ranks
+  /// compare what they make, and those with GPUs rehearse. Throws MismatchError where their seeds,
+  /// recipes, optimisers or parameters differ; ContractError for a size in `other_batches` that is
+  /// not from 1 to max_batch, for sizes that no batch has, for no model, for options beyond their
+  /// ranges, and for what nn::plan_training() finds in the model; OutOfMemoryError for a batch that
+  /// no memory holds.
   Learner(Device& device, comm::Communicator& communicator, const MakeModel& make_model,
           const LearnerOptions& options)
       : Learner(device, ranks_of(communicator), make_model, options) {}

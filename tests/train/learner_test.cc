@@ -16,6 +16,9 @@
 #include <vector>
 
 #include "comm/all_reduce/naive.h"
+#include "nn/layers/linear.h"
+#include "nn/layers/sequential.h"
+#include "nn/layers/stateless.h"
 #include "nn/models/mlp.h"
 #include "tests/comm/processes.h"
 #include "tests/support/files.h"
@@ -400,6 +403,39 @@ TEST(Learner, NamesARankOfAnotherProcessThatHasEndedItsWork) {
     EXPECT_TRUE(
         ringlet::testing::says(messages[1], {"rank 0", "has ended its work, and rank 1", "waits"}));
   }
+}
+
+TEST(Learner, ComparesWhatTheRanksMake) {
+  const auto message = [](const std::function<void(LearnerOptions & options, int rank)>& change,
+                          const std::function<MakeModel(int rank)>& model) {
+    return ringlet::testing::message_of<comm::MismatchError>([&] {
+      run_replicas({.devices = {2, DeviceId{}}}, [&](Device& device, comm::Communicator& all) {
+        LearnerOptions options{.input = kTinyInput};
+        change(options, all.rank());
+        const Learner learner(device, all, model(all.rank()), options);
+      });
+    });
+  };
+  const auto mlp = [](int) { return MakeModel(nn::make_mlp); };
+  const auto nothing = [](LearnerOptions&, int) {};
+  const auto seeds = [](LearnerOptions& options, int rank) {
+    options.seed = 1 + static_cast<std::uint64_t>(rank);
+  };
+  const auto decay = [](LearnerOptions& options, int rank) {
+    options.recipe.weight_decay = 0.1 * rank;
+  };
+  const auto sized = [](int rank) {
+    return MakeModel([rank](const nn::ModelInput& input) {
+      auto net = std::make_unique<nn::Sequential>();
+      net->add<nn::Flatten>("flatten");
+      net->add<nn::Linear>("fc1", 16, 4 + rank);
+      net->add<nn::Linear>("fc2", 4 + rank, input.outputs);
+      return net;
+    });
+  };
+  EXPECT_TRUE(ringlet::testing::says(message(seeds, mlp), {"LearnerOptions::seed", "1", "2"}));
+  EXPECT_TRUE(ringlet::testing::says(message(decay, mlp), {"LearnerRecipe::weight_decay", "0.1"}));
+  EXPECT_TRUE(ringlet::testing::says(message(nothing, sized), {"parameter fc"}));
 }
 
 TEST(Learner, MayTakeItsTimeAfterTheLastStep) {
