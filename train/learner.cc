@@ -157,13 +157,13 @@ void require_optimizer(const SavedState& saved, const std::string& wanted) {
                               saved.folder.string(), saved.recipe.optimizer, wanted));
 }
 
-/// Runs `body`; what leaves it ends this rank's part in the world.
+/// Runs `body`; what leaves it ends this rank's part in the world, and is the learner's `failure`.
 template <class Body>
-void guarded(TrainStep& step, bool& failed, Body body) {
+void guarded(TrainStep& step, std::string& failure, Body body) {
   try {
     body();
   } catch (...) {
-    failed = true;
+    failure = message_of_current_exception();
     step.abandon();
     throw;
   }
@@ -210,7 +210,7 @@ Learner::Learner(Device& device, const Ranks& ranks, const MakeModel& make_model
 
 Learner::~Learner() {
   comm::Communicator& world = ranks_.world;
-  if (world.size() == 1 || failed_ || std::uncaught_exceptions() > exceptions_) return;
+  if (world.size() == 1 || !failure_.empty() || std::uncaught_exceptions() > exceptions_) return;
   const double timeout = world.transport().timeout_seconds();
   try {
     end_with_the_others();
@@ -219,34 +219,43 @@ Learner::~Learner() {
   world.transport().set_timeout(timeout);
 }
 
-data::Batch Learner::to_device(const data::Batch& batch) {
-  require(batch.n >= 0 && batch.n <= options_.max_batch, "Learner",
+/// Throws ContractError for a batch that cannot be computed.
+void Learner::check(const data::Batch& batch) const {
+  require(batch.n >= 0, "Learner", "Batch::n is at least 0");
+  require(batch.n <= options_.max_batch, "Learner",
           "the batch is larger than LearnerOptions::max_batch");
+  if (batch.n == 0) return;
+  const nn::ModelInput& input = options_.input;
+  require((batch.images != nullptr || input.channels == 0) &&
+              (batch.targets != nullptr || input.outputs == 0),
+          "Learner",
+          "Batch::images and Batch::targets of a batch with samples point to memory, not to null");
+  if (input.outputs > 0) {
+    require_classes({batch.targets, static_cast<std::size_t>(batch.n)}, input.outputs);
+  }
+  for (std::size_t i = 0; i < fields_.size(); ++i) {
+    require(batch.fields[i] != nullptr, "Learner",
+            "Batch::fields of a batch with samples point to their memory, not to null");
+  }
+}
+
+data::Batch Learner::to_device(const data::Batch& batch) {
   const nn::ModelInput& input = options_.input;
   data::Batch there = batch;
   there.images = images_.f32();
   there.targets = targets_.view().as<std::int32_t>();
   for (std::size_t i = 0; i < fields_.size(); ++i) there.fields[i] = fields_[i].f32();
   if (batch.n == 0) return there;
-  require((batch.images != nullptr || input.channels == 0) &&
-              (batch.targets != nullptr || input.outputs == 0),
-          "Learner",
-          "Batch::images and Batch::targets of a batch with samples point to memory, not to null");
   Stream& compute = device_.compute();
   if (input.channels > 0 && step_.replica().reads_samples()) {
     copy_from_host(compute, batch.images,
                    View(there.images, {batch.n, input.channels, input.height, input.width},
                         DType::f32, Layout::nchw));
   }
-  if (input.outputs > 0) {
-    require_classes({batch.targets, static_cast<std::size_t>(batch.n)}, input.outputs);
-    if (ranks_.is_last()) {
-      copy_from_host(compute, batch.targets, View(there.targets, {batch.n}, DType::i32));
-    }
+  if (input.outputs > 0 && ranks_.is_last()) {
+    copy_from_host(compute, batch.targets, View(there.targets, {batch.n}, DType::i32));
   }
   for (std::size_t i = 0; i < fields_.size(); ++i) {
-    require(batch.fields[i] != nullptr, "Learner",
-            "Batch::fields of a batch with samples point to their memory, not to null");
     copy_from_host(compute, batch.fields[i],
                    View(there.fields[i], {batch.n, fields_[i].shape()[1]}, DType::f32));
   }
@@ -290,13 +299,25 @@ void Learner::run_program(const data::Batch& batch, bool last) {
   }
 }
 
-void Learner::add(const data::Batch& batch, std::int64_t world_samples, double world_weight,
-                  Rates rates, bool last) {
+void Learner::require_no_failure() const {
+  if (failure_.empty()) return;
+  throw ContractError("Learner: it has failed before, and goes on no more: " + failure_);
+}
+
+/// Throws ContractError for a part of a step that cannot be, before anything is done for it.
+void Learner::check(const data::Batch& batch, std::int64_t world_samples,
+                    double world_weight) const {
+  require_no_failure();
   require(micro_batches_ == 0 || (world_samples == world_samples_ && world_weight == world_weight_),
           "Learner",
           "world_samples and world_weight must be the same for all micro-batches of a step");
   require(world_samples >= 1, "Learner", "a step has at least one sample in the world");
   require(world_weight >= 0, "Learner", "world_weight is the sum of the samples' weights, or 0");
+  check(batch);
+}
+
+void Learner::add(const data::Batch& batch, std::int64_t world_samples, double world_weight,
+                  Rates rates, bool last) {
   world_samples_ = world_samples;
   world_weight_ = world_weight;
   own_samples_ += batch.n;
@@ -310,13 +331,15 @@ void Learner::accumulate(const data::Batch& batch, std::int64_t world_samples,
                          double world_weight) {
   require(!stages_, "Learner::accumulate",
           "is for a model in one stage; LearnerOptions::micro_batches are those of a step");
-  guarded(step_, failed_, [&] { add(batch, world_samples, world_weight, {}, false); });
+  check(batch, world_samples, world_weight);
+  guarded(step_, failure_, [&] { add(batch, world_samples, world_weight, {}, false); });
 }
 
 double Learner::step(const data::Batch& batch, std::int64_t world_samples, const Rates& rates,
                      double world_weight) {
+  check(batch, world_samples, world_weight);
   StepSums sums;
-  guarded(step_, failed_, [&] {
+  guarded(step_, failure_, [&] {
     add(batch, world_samples, world_weight, rates, true);
     step_.send_sums();
     sums = step_.take_sums();
@@ -375,7 +398,8 @@ void Learner::throw_unequal_steps() {
 }
 
 Evaluation Learner::evaluate(const data::Batch& batch) {
-  require(batch.n > 0, "Learner::evaluate", "the batch has no samples");
+  require(batch.n != 0, "Learner::evaluate", "the batch has no samples");
+  check(batch);
   const Task& task = step_.replica().task();
   fill(device_.compute(), 0, numbers_);
   const data::Batch there = to_device(batch);
@@ -427,8 +451,9 @@ void Learner::save(const std::filesystem::path& out) {
 }
 
 void Learner::resume(const std::filesystem::path& out) {
+  require_no_failure();
   require_between_steps("Learner::resume");
-  guarded(step_, failed_, [&] {
+  guarded(step_, failure_, [&] {
     std::string steps;
     std::optional<HostState> read;
     const std::vector<ArenaSpec> arenas =

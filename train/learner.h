@@ -100,9 +100,11 @@ class Learner {
   /// ContractError for null instead of images, targets or a field, and for a target that is no
   /// output, where the ranks' samples do not add up to `world_samples`, where another rank has
   /// ended its learner, where a gradient that travels as f16 or bf16 is beyond that, and where one
-  /// to be clipped has no finite norm; the update is then not made. The learner counts steps by
-  /// itself: rates.step is not read. With precision f16, a step whose gradient is broken is
-  /// skipped, and is none of steps(); after LossScale::kMostSkips in a row it throws ContractError.
+  /// to be clipped has no finite norm; the update is then not made. A batch that is refused leaves
+  /// the learner as it was, and another may follow; after any other failure it goes on no more. The
+  /// learner counts steps by itself: rates.step is not read. With precision f16, a step whose
+  /// gradient is broken is skipped, and is none of steps(); after LossScale::kMostSkips in a row it
+  /// throws ContractError.
   /// `world_weight`: what the samples of all ranks weigh, where the task's loss multiplies by
   /// weights; the mean is over it then. 0: each counts 1.
   double step(const data::Batch& batch, std::int64_t world_samples, const Rates& rates,
@@ -141,6 +143,8 @@ class Learner {
   nn::Parameters& parameters() { return step_.replica().parameters(); }
 
  private:
+  void check(const data::Batch& batch) const;
+  void check(const data::Batch& batch, std::int64_t world_samples, double world_weight) const;
   data::Batch to_device(const data::Batch& batch);
   data::Batch micro_batch(const data::Batch& batch, int k) const;
   void add(const data::Batch& batch, std::int64_t world_samples, double world_weight, Rates rates,
@@ -148,6 +152,7 @@ class Learner {
   void run_program(const data::Batch& batch, bool last);
   void tell_all_stages();
   void make_step(const StepSums& sums, std::int64_t world_samples);
+  void require_no_failure() const;
   void require_between_steps(const char* what) const;
   [[noreturn]] void throw_unequal_steps();
   void end_with_the_others();
@@ -173,8 +178,8 @@ class Learner {
   std::int64_t world_samples_ = 0;  // of the step under way
   double world_weight_ = 0;         // the same
   bool skipped_ = false;
-  bool failed_ = false;
-  int exceptions_;  // under way when the learner was made
+  std::string failure_;  // of a call that has ended this rank's part; empty: none has
+  int exceptions_;       // under way when the learner was made
 };
 
 }  // namespace ringlet::train

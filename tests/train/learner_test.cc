@@ -168,6 +168,8 @@ TEST(Learner, NamesABatchWithoutMemoryAndALabelWithoutAClass) {
     return stepping;
   };
   EXPECT_TRUE(says(error(nullptr, labels.data()), {"Batch::images", "null"}));
+  const auto negative = [](Learner& learner) { learner.step({.n = -1}, 2, {.lr = 0.1}); };
+  EXPECT_TRUE(says(error_of(nn::make_mlp, options, negative), {"Batch::n", "at least 0"}));
   EXPECT_TRUE(says(error(images.data(), nullptr), {"Batch::targets", "null"}));
   labels[1] = 3;
   EXPECT_TRUE(says(error(images.data(), labels.data()), {"label 3 of sample 1", "0 to 2"}));
@@ -436,6 +438,43 @@ TEST(Learner, ComparesWhatTheRanksMake) {
   EXPECT_TRUE(ringlet::testing::says(message(seeds, mlp), {"LearnerOptions::seed", "1", "2"}));
   EXPECT_TRUE(ringlet::testing::says(message(decay, mlp), {"LearnerRecipe::weight_decay", "0.1"}));
   EXPECT_TRUE(ringlet::testing::says(message(nothing, sized), {"parameter fc"}));
+}
+
+TEST(Learner, GoesOnAfterABatchThatItHasRefused) {
+  const auto last_loss = [](bool refuses) {
+    double loss = 0;
+    run_replicas({}, [&](Device& device, comm::Communicator& all) {
+      Learner learner(device, all, nn::make_mlp, {.input = kTinyInput, .max_batch = 2});
+      std::vector<float> images(32, 0.5F);
+      std::vector<std::int32_t> labels{99, 0};
+      const data::Batch batch{
+          .images = images.data(), .targets = labels.data(), .n = 2, .request = {}};
+      if (refuses) {
+        EXPECT_THROW(learner.step(batch, 2, {.lr = 0.1}), ContractError);
+        EXPECT_THROW(learner.accumulate(batch, 2), ContractError);
+      }
+      labels[0] = 1;
+      learner.step(batch, 2, {.lr = 0.1});
+      loss = learner.step(batch, 2, {.lr = 0.1});
+      EXPECT_EQ(learner.steps(), 2);
+    });
+    return loss;
+  };
+  EXPECT_EQ(last_loss(true), last_loss(false));
+}
+
+TEST(Learner, SaysThatItHasFailedBefore) {
+  run_replicas({}, [&](Device& device, comm::Communicator& all) {
+    Learner learner(device, all, nn::make_mlp, {.input = kTinyInput, .max_batch = 2});
+    std::vector<float> images(32, 0.5F);
+    std::vector<std::int32_t> labels{1, 0};
+    const data::Batch batch{
+        .images = images.data(), .targets = labels.data(), .n = 2, .request = {}};
+    EXPECT_THROW(learner.step(batch, 3, {.lr = 0.1}), ContractError);
+    const auto again =
+        ringlet::testing::message_of<ContractError>([&] { learner.step(batch, 2, {.lr = 0.1}); });
+    EXPECT_TRUE(ringlet::testing::says(again, {"has failed before", "do not add up"}));
+  });
 }
 
 TEST(Learner, MayTakeItsTimeAfterTheLastStep) {
