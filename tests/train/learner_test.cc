@@ -145,6 +145,17 @@ TEST(Learner, NamesWhatItCannotBeMadeOf) {
   EXPECT_TRUE(says(error_of(nn::make_mlp, options), {"LearnerRecipe::label_smoothing", "below 1"}));
 }
 
+TEST(Learner, NamesAModelOfOtherOutputsThanClasses) {
+  const auto wide = [](const nn::ModelInput&) {
+    auto net = std::make_unique<nn::Sequential>();
+    net->add<nn::Flatten>("flatten");
+    net->add<nn::Linear>("fc", 16, 20);
+    return net;
+  };
+  EXPECT_TRUE(ringlet::testing::says(error_of(wide, {.input = kTinyInput}),
+                                     {"20 outputs", "3 classes", "ModelInput::outputs"}));
+}
+
 TEST(Learner, RefusesABatchThatNoMemoryHoldsAtOnce) {
   for (const int bits : {36, 40, 58, 62}) {
     const std::string message =

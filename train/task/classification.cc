@@ -26,6 +26,13 @@ Classification::Classification(std::int64_t classes, const ClassificationSpec& s
 
 nn::Variable Classification::loss(const nn::Variable& logits, const nn::Batch& batch, bool training,
                                   const View& sum) const {
+  const Shape& shape = logits.shape();
+  if (shape.rank() == 2 && shape[1] != classes_) {
+    throw ContractError(fmt::format(
+        "Classification: the model has {} outputs, and there are {} classes; give its last layer "
+        "as many (ModelInput::outputs)",
+        shape[1], classes_));
+  }
   const nn::Variable& labels = batch[nn::kTargets];
   if (!training) return nn::smoothed_cross_entropy(logits, labels, 0, sum);
   ClassWeights weights;
