@@ -1,5 +1,7 @@
 #include "train/trainer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <exception>
 #include <optional>
@@ -197,6 +199,13 @@ RunResult train(const RunSetup& setup, std::span<RunListener* const> listeners,
 RunResult train(comm::Group& group, const RunSetup& setup, std::span<RunListener* const> listeners,
                 TraceWriter* trace) {
   require_trainable(setup);
+  if (const int ranks = setup.replicas * stages_in(setup.options.execution.stages);
+      ranks != group.size()) {
+    throw ContractError(fmt::format(
+        "train: the setup is for {} ranks, and there are {}; give make_run_setup() as many as "
+        "there are devices",
+        ranks, group.size()));
+  }
   RunResult result;
   const auto body = [&](Device& device, const Ranks& ranks) {
     const bool tells = ranks.world.rank() == 0;

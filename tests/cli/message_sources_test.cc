@@ -153,6 +153,7 @@ const std::map<std::string, const char*> kUnexplained{
     {"Learner: label", "to who calls the library"},
     {"Learner: it has failed before", "to who calls the library"},
     {"Classification: the model has", "to who calls the library"},
+    {"train: the setup is for", "to who calls the library"},
     {"holds another run; give make_run_setup()", "the command line has looked before"},
     {"there is no sample", "to who calls the library"},
     {"the field '", "to who calls the library"},

@@ -193,6 +193,9 @@ TEST(Library, NamesWhatIsMissing) {
   using ringlet::testing::says;
   EXPECT_TRUE(says(message_of<Error>([] { run_replicas({}, {}); }), {"run_replicas", "empty"}));
   EXPECT_TRUE(says(message_of<Error>([] { run_replicas({.devices = {}}, {}); }), {"at least one"}));
+  const RunSetup of_three = make_run_setup(plain_options(2), formula_splits(64), 3);
+  EXPECT_TRUE(says(message_of<Error>([&] { train(of_three, {}); }),
+                   {"for 3 ranks", "there are 2", "make_run_setup()"}));
   const TrainOptions options = plain_options(1);
   EXPECT_TRUE(says(message_of<Error>([&] { make_run_setup(options, {}, 1); }), {"not null"}));
   EXPECT_TRUE(says(message_of<Error>([&] { make_run_setup(options, formula_splits(64), 0); }),
