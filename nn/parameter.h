@@ -6,6 +6,7 @@
 // their views. The names are PyTorch's ("conv1.weight"), put together when the model is registered.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -132,15 +133,12 @@ struct Registry {
   std::vector<StateBuffer*> buffers;
   std::vector<StateCounter*> counters;
   std::vector<RunningStatistics*> running;  ///< whose parts stand in the two lists above
+  std::vector<std::string> random;          ///< names by which layers draw random numbers
   AxisPosition along;                       ///< over which rows are cut, as place() was told
 
   /// Throws ContractError when the name, or the parameter itself, is known already.
   void add(Parameter& parameter, const std::string& name) {
-    for (const Parameter* known : parameters) {
-      if (known != &parameter && known->name != name) continue;
-      throw ContractError("the model has two parameters '" + name +
-                          "', or one under two names; give its layers different names");
-    }
+    require_new(parameters, parameter, "parameters", name);
     parameter.name = name;
     parameter.id = static_cast<int>(parameters.size());
     parameter.rows = {0, parameter.shape.rank() > 0 ? parameter.shape[0] : 0};
@@ -148,6 +146,7 @@ struct Registry {
     parameters.push_back(&parameter);
   }
   void add(StateBuffer& buffer, const std::string& name) {
+    require_new(buffers, buffer, "buffers", name);
     buffer.name = name;
     buffer.id = static_cast<int>(buffers.size());
     buffer.behind = static_cast<int>(parameters.size());
@@ -161,6 +160,15 @@ struct Registry {
     statistics.batches.behind = statistics.mean.behind;
     counters.push_back(&statistics.batches);
     running.push_back(&statistics);
+  }
+
+  /// The name of a layer that draws random numbers: two of one name would draw the same.
+  void add_random(const std::string& name) {
+    if (std::find(random.begin(), random.end(), name) != random.end()) {
+      throw ContractError("two layers '" + name +
+                          "' would draw the same random numbers; give them different names");
+    }
+    random.push_back(name);
   }
 
   /// Whether a parameter's rows are cut.
@@ -192,6 +200,17 @@ struct Registry {
       if (parameter->sampling) {
         parameter->room = parameter->gradient_rows(along, along.parts_of_rank() - 1).end;
       }
+    }
+  }
+
+ private:
+  template <class Item>
+  static void require_new(const std::vector<Item*>& known, const Item& item, const char* what,
+                          const std::string& name) {
+    for (const Item* one : known) {
+      if (one != &item && one->name != name) continue;
+      throw ContractError(std::string("the model has two ") + what + " '" + name +
+                          "', or one under two names; give its layers different names");
     }
   }
 };

@@ -30,9 +30,16 @@ Variable Flatten::forward(Tape&, const Variable& x) { return flatten(x); }
 Variable InF32::forward(Tape&, const Variable& x) { return cast(x, DType::f32); }
 
 Variable Dropout::forward(Tape& tape, const Variable& x) {
-  return tape.context().training ? dropout(x, probability_, name_hash_) : x;
+  if (!tape.context().training) return x;
+  require(name_hash_.has_value(), "Dropout",
+          "has no name, which keys its random numbers; call its register_in() in that of the layer "
+          "that has it");
+  return dropout(x, probability_, *name_hash_);
 }
 
-void Dropout::register_in(Registry&, const std::string& prefix) { name_hash_ = hash_of(prefix); }
+void Dropout::register_in(Registry& registry, const std::string& prefix) {
+  registry.add_random(prefix);
+  name_hash_ = hash_of(prefix);
+}
 
 }  // namespace ringlet::nn

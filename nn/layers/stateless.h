@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "kernels/pool2d.h"
 #include "nn/layer.h"
@@ -71,7 +72,7 @@ class Dropout : public Layer {
 
  private:
   float probability_;
-  std::uint64_t name_hash_ = 0;
+  std::optional<std::uint64_t> name_hash_;
 };
 
 }  // namespace ringlet::nn

@@ -55,6 +55,23 @@ class DropoutTest : public ::testing::TestWithParam<Layout> {
     return masks;
   }
 };
+TEST(Dropouts, OfOneNameAreRefused) {
+  Sequential layers;
+  layers.add<Dropout>("drop", kProbability);
+  layers.add<Dropout>("drop", kProbability);
+  Registry registry;
+  EXPECT_THROW(layers.register_in(registry, ""), ContractError);
+}
+
+TEST(Dropouts, WithoutANameAreRefused) {
+  Dropout dropout(kProbability);
+  const auto device = open_device({});
+  Arena arena(*device, 1 << 16);
+  Tape tape(*device, arena, {});
+  tape.begin({});
+  EXPECT_THROW(dropout.forward(tape, tape.make({1, kFeatures}, Layout::nchw)), ContractError);
+}
+
 INSTANTIATE_TEST_SUITE_P(Layouts, DropoutTest, ::testing::Values(Layout::nchw, Layout::lanes),
                          [](const auto& test) { return name_of(test.param); });
 

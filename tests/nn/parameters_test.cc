@@ -192,6 +192,15 @@ TEST(Buffers, AreKeptApartAndStartAsTheySay) {
   EXPECT_EQ(test::read(rig.parameters.buffers()), (std::vector<float>{5, 5, 1, 1, 1}));
 }
 
+TEST(Buffers, HaveDifferentNames) {
+  Registry registry;
+  StateBuffer one({3}), other({3});
+  registry.add(one, "k.seen");
+  EXPECT_THROW(registry.add(other, "k.seen"), ContractError);
+  EXPECT_THROW(registry.add(one, "k.more"), ContractError);
+  EXPECT_NO_THROW(registry.add(other, "k.more"));
+}
+
 TEST(Buffers, HoldTheirStartAlsoWhereParametersComeFromAFile) {
   const auto device = open_device({});
   const auto graph = counting_graph();
