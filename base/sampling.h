@@ -35,7 +35,7 @@ class Permutation {
   /// size >= 1.
   constexpr Permutation(std::int64_t size, std::uint64_t key)
       : size_(static_cast<std::uint64_t>(size)), key_(key) {
-    const int bits = std::bit_width(size_ - 1);
+    const auto bits = static_cast<int>(std::bit_width(size_ - 1));
     low_bits_ = bits / 2;
     low_mask_ = (std::uint64_t{1} << low_bits_) - 1;
     high_mask_ = (std::uint64_t{1} << (bits - low_bits_)) - 1;
