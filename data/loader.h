@@ -49,7 +49,7 @@ struct Batch {
   float* images = nullptr;          ///< (pixel / 255 - mean) / deviation, in the loader's layout
   std::int32_t* targets = nullptr;  ///< [n]
   std::int64_t n = 0;               ///< samples; 0 is legal
-  BatchRequest request;
+  BatchRequest request;             ///< which samples these are: dropout's masks hang on it
   /// Of each of the data set's fields, in their order: [n, extents...] row-major.
   std::array<float*, kMostFields> fields{};
 };

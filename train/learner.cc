@@ -219,6 +219,15 @@ Learner::~Learner() {
   world.transport().set_timeout(timeout);
 }
 
+/// With numbers for its samples, if it has none: of a step, no two are alike in the world.
+data::Batch Learner::numbered(data::Batch batch) const {
+  if (batch.request.size() != 0) return batch;
+  constexpr int kBitsOfOwn = 30;  // of 40 (sample_number()); the others are for ranks
+  const std::int64_t first = (std::int64_t{ranks_.replicas.rank()} << kBitsOfOwn) + own_samples_;
+  batch.request = {steps_, first, first + batch.n};
+  return batch;
+}
+
 /// Throws ContractError for a batch that cannot be computed.
 void Learner::check(const data::Batch& batch) const {
   require(batch.n >= 0, "Learner", "Batch::n is at least 0");
@@ -320,10 +329,11 @@ void Learner::add(const data::Batch& batch, std::int64_t world_samples, double w
                   Rates rates, bool last) {
   world_samples_ = world_samples;
   world_weight_ = world_weight;
+  const data::Batch own = numbered(batch);
   own_samples_ += batch.n;
   rates.step = steps_;
   step_.begin(rates, world_samples, ranks_.is_last() ? own_samples_ : 0, false, world_weight);
-  run_program(to_device(batch), last);
+  run_program(to_device(own), last);
   ++micro_batches_;
 }
 

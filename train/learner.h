@@ -105,6 +105,8 @@ class Learner {
   /// learner counts steps by itself: rates.step is not read. With precision f16, a step whose
   /// gradient is broken is skipped, and is none of steps(); after LossScale::kMostSkips in a row it
   /// throws ContractError.
+  /// `batch.request` says which samples these are, and so what dropout drops of them; where it is
+  /// empty, the learner numbers them by steps(), rank and place in the step.
   /// `world_weight`: what the samples of all ranks weigh, where the task's loss multiplies by
   /// weights; the mean is over it then. 0: each counts 1.
   double step(const data::Batch& batch, std::int64_t world_samples, const Rates& rates,
@@ -145,6 +147,7 @@ class Learner {
  private:
   void check(const data::Batch& batch) const;
   void check(const data::Batch& batch, std::int64_t world_samples, double world_weight) const;
+  data::Batch numbered(data::Batch batch) const;
   data::Batch to_device(const data::Batch& batch);
   data::Batch micro_batch(const data::Batch& batch, int k) const;
   void add(const data::Batch& batch, std::int64_t world_samples, double world_weight, Rates rates,

@@ -164,6 +164,109 @@ TEST(Learner, RefusesABatchThatNoMemoryHoldsAtOnce) {
   }
 }
 
+/// Half of the sixteen numbers of a sample, and a layer of its own behind them.
+std::unique_ptr<nn::Layer> make_dropping(const nn::ModelInput& input) {
+  auto net = std::make_unique<nn::Sequential>();
+  net->add<nn::Flatten>("flatten");
+  net->add<nn::Dropout>("drop", 0.5F);
+  net->add<nn::Linear>("fc", 16, input.outputs);
+  return net;
+}
+
+/// Samples [begin, end) of four, whose request is empty.
+data::Batch unnumbered(std::int64_t begin, std::int64_t end) {
+  static std::vector<float> images = [] {
+    std::vector<float> numbers;
+    for (int i = 0; i < 64; ++i) numbers.push_back(std::sin(static_cast<float>(i)));
+    return numbers;
+  }();
+  static std::vector<std::int32_t> targets{0, 1, 2, 1};
+  data::Batch batch;
+  batch.images = images.data() + 16 * begin;
+  batch.targets = targets.data() + begin;
+  batch.n = end - begin;
+  return batch;
+}
+
+/// What `body` gives on rank 0 of so many, each with a learner that drops.
+std::vector<double> dropped(
+    int ranks,
+    const std::function<std::vector<double>(Learner& learner, const comm::Communicator& all)>&
+        body) {
+  std::vector<double> losses;
+  Execution execution;
+  execution.devices.assign(static_cast<std::size_t>(ranks), DeviceId{});
+  run_replicas(execution, [&](Device& device, comm::Communicator& all) {
+    Learner learner(device, all, make_dropping, {.input = kTinyInput, .max_batch = 4});
+    const std::vector<double> own = body(learner, all);
+    if (all.rank() == 0) losses = own;
+  });
+  return losses;
+}
+
+/// At a rate of 0 a loss tells the masks.
+TEST(Learner, DropsOthersInEachStepPieceAndRank) {
+  const auto steps = [](Learner& learner, const comm::Communicator& all) {
+    std::vector<double> losses;
+    for (int k = 0; k < 4; ++k) {
+      losses.push_back(learner.step(unnumbered(0, 4), 4 * all.size(), {}));
+    }
+    return losses;
+  };
+  const std::vector<double> one = dropped(1, steps), two = dropped(2, steps);
+  for (std::size_t i = 0; i < one.size(); ++i) {
+    for (std::size_t k = 0; k < i; ++k) EXPECT_NE(one[i], one[k]) << i << " " << k;
+    EXPECT_GT(std::abs(two[i] - one[i]), 1e-3) << "rank 1 drops what rank 0 does";
+  }
+  const auto in_pieces = [](std::int64_t times) {
+    return dropped(1, [=](Learner& learner, const comm::Communicator&) {
+      learner.accumulate(unnumbered(0, 2), 2 * times);
+      return std::vector{
+          learner.step(times == 1 ? unnumbered(0, 0) : unnumbered(0, 2), 2 * times, {})};
+    });
+  };
+  EXPECT_GT(std::abs(in_pieces(2)[0] - in_pieces(1)[0]), 1e-3)
+      << "the second piece drops as the first";
+  const std::vector<double> cut = dropped(1, [](Learner& learner, const comm::Communicator&) {
+    learner.accumulate(unnumbered(0, 1), 4);
+    return std::vector{learner.step(unnumbered(1, 4), 4, {})};
+  });
+  EXPECT_NEAR(cut[0], one[0], 1e-6);
+}
+
+TEST(Learner, DropsByTheRequestOfABatchThatHasOne) {
+  const std::vector<double> losses = dropped(1, [](Learner& learner, const comm::Communicator&) {
+    std::vector<double> of_steps;
+    for (const std::int64_t begin : {7, 7, 8}) {
+      data::Batch batch = unnumbered(0, 4);
+      batch.request = {3, begin, begin + 4};
+      of_steps.push_back(learner.step(batch, 4, {}));
+    }
+    return of_steps;
+  });
+  EXPECT_EQ(losses[1], losses[0]);
+  EXPECT_NE(losses[2], losses[0]);
+}
+
+TEST(Learner, DropsAfterResumingWhatItWouldHaveDropped) {
+  const ringlet::testing::TemporaryDirectory out;
+  const auto steps = [&](int first, int last) {
+    return dropped(2, [&](Learner& learner, const comm::Communicator&) {
+      if (first > 0) learner.resume(out.path());
+      std::vector<double> losses;
+      for (int k = first; k < last; ++k) {
+        losses.push_back(learner.step(unnumbered(0, 4), 8, {.lr = 0.1}));
+      }
+      learner.save(out.path());
+      return losses;
+    });
+  };
+  const std::vector<double> whole = steps(0, 5);
+  std::vector<double> parts = steps(0, 2);
+  for (const double loss : steps(2, 5)) parts.push_back(loss);
+  EXPECT_EQ(parts, whole);
+}
+
 TEST(Learner, NamesABatchWithoutMemoryAndALabelWithoutAClass) {
   using ringlet::testing::says;
   const LearnerOptions options{.input = kTinyInput, .max_batch = 2};
