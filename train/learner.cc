@@ -52,6 +52,8 @@ void check(const MakeModel& make_model, const LearnerOptions& options) {
           "LearnerOptions::recompute is for a model in several stages");
   check_ranges(recipe_of(options), name_of_member, options.make_optimizer != nullptr);
   if (options.task) check_own_task(recipe_of(options), name_of_member);
+  require(options.recipe.head_lr == 0 || stages_in(options.stages) == 1,
+          "Learner: LearnerRecipe::head_lr", "is for a model in one stage so far");
   require(options.recipe.class_weights == kEqualWeights, "Learner: LearnerRecipe::class_weights",
           "is train()'s, which has the data; give a Classification with weights as the task, and "
           "step() the world's weight");

@@ -47,7 +47,8 @@
 
 namespace ringlet::train {
 
-/// What of a Recipe a learner has.
+/// What of a Recipe a learner has. `head_lr`, if above 0, is the last layer's rate in each step,
+/// whatever Rates::lr is; it is for a model in one stage.
 struct LearnerRecipe : OptimizerSpec, ClassificationSpec, GradientSpec, PrecisionSpec {};
 
 struct LearnerOptions {

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -265,6 +266,37 @@ TEST(Learner, DropsAfterResumingWhatItWouldHaveDropped) {
   std::vector<double> parts = steps(0, 2);
   for (const double loss : steps(2, 5)) parts.push_back(loss);
   EXPECT_EQ(parts, whole);
+}
+
+TEST(Learner, GivesTheLastLayerARateOfItsOwn) {
+  const auto moved = [](double head_lr, double lr) {
+    std::vector<double> first_and_last(2);
+    run_replicas({}, [&](Device& device, comm::Communicator& all) {
+      LearnerOptions options{.input = kTinyInput, .max_batch = 4};
+      options.recipe.head_lr = head_lr;
+      Learner learner(device, all, nn::make_mlp, options);
+      const auto values = [&](const nn::Parameter* of) {
+        return std::vector<float>(of->value.f32(), of->value.f32() + of->value.count());
+      };
+      const auto& all_of_them = learner.parameters().registry().parameters;
+      const auto of = std::array{all_of_them.front(), all_of_them.back()};
+      const std::array before{values(of[0]), values(of[1])};
+      learner.step(unnumbered(0, 4), 4, {.lr = lr});
+      for (std::size_t k = 0; k < 2; ++k) {
+        const std::vector<float> after = values(of[k]);
+        for (std::size_t i = 0; i < after.size(); ++i) {
+          first_and_last[k] += std::abs(double{after[i]} - double{before[k][i]});
+        }
+      }
+    });
+    return first_and_last;
+  };
+  const std::vector<double> plain = moved(0, 0.01), head = moved(0.1, 0.01), alone = moved(0.1, 0);
+  EXPECT_GT(plain[0], 0);
+  EXPECT_EQ(head[0], plain[0]);
+  EXPECT_NEAR(head[1] / plain[1], 10, 0.05);
+  EXPECT_EQ(alone[0], 0);
+  EXPECT_EQ(alone[1], head[1]);
 }
 
 TEST(Learner, NamesABatchWithoutMemoryAndALabelWithoutAClass) {

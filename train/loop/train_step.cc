@@ -71,8 +71,8 @@ TrainStep::TrainStep(Device& device, const Ranks& ranks, const ReplicaSpec& spec
       squares_(device, communicator_, ranks.stages, replica_.parameters()),
       sums_(device, nn::Parameters::kStatistics * size_of(DType::f32), options.in_flight + 1),
       clip_norm_(spec.recipe.clip_norm),
-      head_rate_(
-          spec.recipe.head_lr > 0 && spec.recipe.lr > 0 ? spec.recipe.head_lr / spec.recipe.lr : 1),
+      lr_(spec.recipe.lr),
+      head_lr_(spec.recipe.head_lr),
       // That of sharded rows, and of stages, takes all ranks, and only rank 0 knows who wants it.
       grad_norm_(options.grad_norm || sync_.narrows() || clips() || scales_loss() ||
                  ranks.are_cut() || !replica_.parameters().registry().along.alone()) {
@@ -182,7 +182,8 @@ void TrainStep::begin_with_one_of(std::span<const Rates> rates, std::int64_t wor
   world_samples_ = world_samples;
   rates_.clear();
   for (const Rates& row : rates) {
-    rates_.push_back(optimizer_->rates_with_head(row, head_rate_));
+    const double head_lr = lr_ > 0 ? row.lr * (head_lr_ / lr_) : head_lr_;
+    rates_.push_back(optimizer_->rates_with_head(row, head_lr));
     rates_.back()[kLossGradientScale] = 1;
     rates_.back()[kEpochs] = static_cast<float>(row.epochs);
     if (const WeightAverage* average = optimizer_->average()) {

@@ -227,7 +227,8 @@ class TrainStep {
   GradientSquares squares_;
   Readback sums_;
   double clip_norm_;
-  double head_rate_;  // over that of the others
+  double lr_;  // of the recipe; 0: whoever makes the steps has rates of its own
+  double head_lr_;
   bool grad_norm_;
   std::int64_t skips_ = 0;
   std::vector<StepRates> rates_;    // of begin()

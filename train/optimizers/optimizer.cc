@@ -100,10 +100,10 @@ void Optimizer::keep_average(double decay) {
   average_ = std::make_unique<WeightAverage>(device_, parameters_, decay, weights, buffers);
 }
 
-StepRates Optimizer::rates_with_head(const Rates& rates, double head_rate) const {
+StepRates Optimizer::rates_with_head(const Rates& rates, double head_lr) const {
   StepRates all = rates_of(rates);
   Rates of_head = rates;
-  of_head.lr *= head_rate;
+  of_head.lr = head_lr;
   const StepRates head = rates_of(of_head);
   auto to = std::copy_n(head.begin(), 2, all.begin() + kHeadRates);
   std::copy_n(head.begin() + kOwnRates, kNumbersOfOptimizer, to);

@@ -74,8 +74,8 @@ class Optimizer {
     return {static_cast<float>(rates.lr), static_cast<float>(rates.momentum), 1, 1};
   }
 
-  /// The same with those of the head, whose rate is so many times the others'.
-  StepRates rates_with_head(const Rates& rates, double head_rate) const;
+  /// The same with those of the head, whose learning rate is `head_lr`.
+  StepRates rates_with_head(const Rates& rates, double head_lr) const;
 
   /// Whether step() takes Part::rate and Part::own for each part: --head-lr needs that.
   virtual bool has_head_rate() const { return false; }
