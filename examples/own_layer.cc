@@ -26,6 +26,8 @@ class PReLU : public nn::Layer {
                 [=](nn::Backward& backward) { undo(backward, x, slope, y); });
     return y;
   }
+  /// All numbers alike, in whatever order they lie. A layer that does not say this is given rows.
+  bool takes(Layout /*layout*/) const override { return true; }
   void register_in(nn::Registry& registry, const std::string& prefix) override {
     registry.add(slope_, prefix + "slope");
   }

@@ -22,6 +22,9 @@ class Towers final : public nn::Layer {
   nn::Variable forward(nn::Tape& tape, const nn::Variable& x) override {
     return top.forward(tape, x);
   }
+  bool takes(Layout layout) const override {  // what the layers within do
+    return left.takes(layout) && right.takes(layout) && top.takes(layout);
+  }
   void register_in(nn::Registry& registry, const std::string& prefix) override {
     left.register_in(registry, prefix + "left.");
     right.register_in(registry, prefix + "right.");

@@ -22,6 +22,14 @@ class Layer {
   /// kernels.
   virtual Variable forward(Tape& tape, const Variable& x) = 0;
 
+  /// Whether forward(), and what it records, take activations in `layout` (kernels/tensor.h) and
+  /// give their own in it. Where all layers of a model do, train() and Predictor keep activations
+  /// in lanes on processors and in nhwc on GPUs' tensor cores, which is faster; else in nchw. A
+  /// layer whose loops know rows alone has nothing to say. One that treats all numbers of
+  /// View::storage() alike, or that asks x.layout(), takes others as well; one that holds other
+  /// layers takes what they do.
+  virtual bool takes(Layout layout) const { return layout == Layout::nchw; }
+
   /// Adds parameters and buffers to `registry`, their names beginning with `prefix` ("conv1.").
   virtual void register_in(Registry& registry, const std::string& prefix) {
     (void)registry;

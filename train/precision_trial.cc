@@ -67,8 +67,7 @@ ReplicaSpec spec_in(const RunSetup& setup, Precision precision, const Trial& tri
   ReplicaSpec spec = setup.replica;
   spec.recipe.precision = precision;
   spec.fuse = execution.fuse;
-  spec.layout =
-      choose_layout(execution.layout, trial.devices.front().kind, trial.samples, precision);
+  spec.layout = choose_layout(execution.layout, trial.devices.front().kind, trial.samples, spec);
   return spec;
 }
 

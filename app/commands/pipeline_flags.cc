@@ -228,8 +228,7 @@ train::CutModel model_of(const PipelineFlags& flags, const train::TrainOptions& 
   spec.max_eval_batch =
       train::pass_size(kind == DeviceKind::cuda ? 2000 : 250,
                        std::int64_t{spec.input.channels} * spec.input.height * spec.input.width);
-  spec.layout =
-      train::choose_layout(options.execution.layout, kind, samples, options.recipe.precision);
+  spec.layout = train::choose_layout(options.execution.layout, kind, samples, spec);
   return checked([&] {
     require_precision(spec, kind, options.execution.emulate_precision);
     check_belongings(spec.recipe, true, false);

@@ -19,6 +19,7 @@ class BatchNorm2d : public Layer {
   explicit BatchNorm2d(int channels, const BatchNorm2dOptions& options = {});
 
   Variable forward(Tape& tape, const Variable& x) override { return forward(tape, x, {}, {}); }
+  bool takes(Layout /*layout*/) const override { return true; }
   /// With what stands behind it, as one operation; `residual` may be absent.
   Variable forward(Tape& tape, const Variable& x, const Variable& residual, Activation activation);
   void register_in(Registry& registry, const std::string& prefix) override;

@@ -19,6 +19,7 @@ class ClassCentres : public Layer {
 
   /// The embedding.
   Variable forward(Tape& tape, const Variable& x) override;
+  bool takes(Layout layout) const override { return model_->takes(layout); }
   void register_in(Registry& registry, const std::string& prefix) override;
   Parameter& centres() { return centres_; }
 

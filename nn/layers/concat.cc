@@ -1,5 +1,6 @@
 #include "nn/layers/concat.h"
 
+#include <algorithm>
 #include <array>
 #include <span>
 
@@ -20,6 +21,11 @@ Variable Concat::forward(Tape& tape, const Variable& x) {
     parts[i] = branches_[i].second->forward(tape, x);
   }
   return concat(std::span(parts).first(branches_.size()));
+}
+
+bool Concat::takes(Layout layout) const {
+  return std::ranges::all_of(branches_,
+                             [layout](const auto& branch) { return branch.second->takes(layout); });
 }
 
 void Concat::register_in(Registry& registry, const std::string& prefix) {

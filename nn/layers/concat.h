@@ -17,6 +17,7 @@ class Concat : public Layer {
   Sequential& add(const std::string& name);
 
   Variable forward(Tape& tape, const Variable& x) override;
+  bool takes(Layout layout) const override;
   void register_in(Registry& registry, const std::string& prefix) override;
 
  private:

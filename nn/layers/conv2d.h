@@ -21,6 +21,7 @@ class Conv2d : public Layer {
   Conv2d(const Conv2dOptions& options, Initializer weight, Initializer bias);
 
   Variable forward(Tape& tape, const Variable& x) override;
+  bool takes(Layout /*layout*/) const override { return true; }
   void register_in(Registry& registry, const std::string& prefix) override;
 
   /// Whether one of weight and bias is frozen, and the other is not.

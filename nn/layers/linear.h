@@ -12,6 +12,7 @@ class Linear : public Layer {
   Linear(std::int64_t in_features, std::int64_t out_features, Initializer weight, Initializer bias);
 
   Variable forward(Tape& tape, const Variable& x) override;
+  bool takes(Layout /*layout*/) const override { return true; }
   void register_in(Registry& registry, const std::string& prefix) override;
 
   Variable weight(Tape& tape) { return tape.parameter(weight_); }

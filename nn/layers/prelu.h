@@ -11,6 +11,7 @@ class PReLU : public Layer {
   explicit PReLU(int slopes = 1, float start = 0.25F);
 
   Variable forward(Tape& tape, const Variable& x) override;
+  bool takes(Layout /*layout*/) const override { return true; }
   void register_in(Registry& registry, const std::string& prefix) override;
 
  private:

@@ -13,6 +13,9 @@ class Residual : public Layer {
   Sequential& shortcut() { return shortcut_; }
 
   Variable forward(Tape& tape, const Variable& x) override;
+  bool takes(Layout layout) const override {
+    return body_.takes(layout) && shortcut_.takes(layout);
+  }
   void register_in(Registry& registry, const std::string& prefix) override;
 
  private:

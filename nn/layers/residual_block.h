@@ -25,6 +25,9 @@ class ResidualBlock : public Layer {
   Sequential& downsample() { return downsample_; }
 
   Variable forward(Tape& tape, const Variable& x) override;
+  bool takes(Layout layout) const override {
+    return body_.takes(layout) && downsample_.takes(layout);
+  }
   void register_in(Registry& registry, const std::string& prefix) override;
 
  private:

@@ -1,5 +1,7 @@
 #include "nn/layers/sequential.h"
 
+#include <algorithm>
+
 namespace ringlet::nn {
 
 Fused run_first(Tape& tape, const Variable& x, std::span<const Child> layers) {
@@ -30,6 +32,11 @@ void register_layers(Registry& registry, const std::string& prefix, std::span<co
 
 Variable Sequential::forward(Tape& tape, const Variable& x) {
   return run_layers(tape, x, children_);
+}
+
+bool Sequential::takes(Layout layout) const {
+  return std::ranges::all_of(children_,
+                             [layout](const Child& child) { return child.layer->takes(layout); });
 }
 
 void Sequential::register_in(Registry& registry, const std::string& prefix) {

@@ -27,6 +27,7 @@ class Sequential : public Layer {
 
   /// x itself where there is no layer.
   Variable forward(Tape& tape, const Variable& x) override;
+  bool takes(Layout layout) const override;
   void register_in(Registry& registry, const std::string& prefix) override;
 
   std::span<const Child> children() const { return children_; }

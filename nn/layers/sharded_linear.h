@@ -13,6 +13,7 @@ class ShardedLinear : public Layer {
   ShardedLinear(std::int64_t in_features, std::int64_t out_features);
 
   Variable forward(Tape& tape, const Variable& x) override;
+  bool takes(Layout /*layout*/) const override { return true; }
   void register_in(Registry& registry, const std::string& prefix) override;
 
  private:

@@ -12,22 +12,26 @@ namespace ringlet::nn {
 class ReLU : public Layer {
  public:
   Variable forward(Tape& tape, const Variable& x) override;
+  bool takes(Layout /*layout*/) const override { return true; }
 };
 
 class Sigmoid : public Layer {
  public:
   Variable forward(Tape& tape, const Variable& x) override;
+  bool takes(Layout /*layout*/) const override { return true; }
 };
 
 class Tanh : public Layer {
  public:
   Variable forward(Tape& tape, const Variable& x) override;
+  bool takes(Layout /*layout*/) const override { return true; }
 };
 
 class AvgPool2d : public Layer {
  public:
   explicit AvgPool2d(const Pool2dSpec& spec) : spec_(spec) {}
   Variable forward(Tape& tape, const Variable& x) override;
+  bool takes(Layout /*layout*/) const override { return true; }
   const Pool2dSpec& spec() const { return spec_; }
 
  private:
@@ -38,6 +42,7 @@ class MaxPool2d : public Layer {
  public:
   explicit MaxPool2d(const Pool2dSpec& spec) : spec_(spec) {}
   Variable forward(Tape& tape, const Variable& x) override;
+  bool takes(Layout /*layout*/) const override { return true; }
 
  private:
   Pool2dSpec spec_;
@@ -48,18 +53,21 @@ class MaxPool2d : public Layer {
 class AdaptiveAvgPool2d : public Layer {
  public:
   Variable forward(Tape& tape, const Variable& x) override;
+  bool takes(Layout /*layout*/) const override { return true; }
 };
 
 /// [N, C, H, W] -> [N, C * H * W], in C, H, W order whatever the layout.
 class Flatten : public Layer {
  public:
   Variable forward(Tape& tape, const Variable& x) override;
+  bool takes(Layout /*layout*/) const override { return true; }
 };
 
 /// The same numbers as f32, where the model's activations are narrow.
 class InF32 : public Layer {
  public:
   Variable forward(Tape& tape, const Variable& x) override;
+  bool takes(Layout /*layout*/) const override { return true; }
 };
 
 /// Identity outside training.
@@ -67,6 +75,7 @@ class Dropout : public Layer {
  public:
   explicit Dropout(float probability) : probability_(probability) {}
   Variable forward(Tape& tape, const Variable& x) override;
+  bool takes(Layout /*layout*/) const override { return true; }
   /// Has no parameters, but registration tells it its name, which keys its random numbers.
   void register_in(Registry& registry, const std::string& prefix) override;
 

@@ -20,6 +20,7 @@ class CheckGradients : public ::testing::TestWithParam<Layout> {
  protected:
   void expect_right(Layer& layer, const Shape& input) {
     EXPECT_NO_THROW(check_gradients(layer, input, {.layout = GetParam()}));
+    EXPECT_TRUE(layer.takes(GetParam()));
   }
 };
 INSTANTIATE_TEST_SUITE_P(Layouts, CheckGradients, ::testing::Values(Layout::nchw, Layout::lanes),

@@ -5,10 +5,14 @@
 #include <memory>
 #include <ostream>
 #include <string>
+#include <utility>
 
 #include "kernels/cuda_devices.h"
+#include "nn/layers/concat.h"
 #include "nn/layers/conv2d.h"
 #include "nn/layers/linear.h"
+#include "nn/layers/residual.h"
+#include "nn/layers/residual_block.h"
 #include "nn/layers/sequential.h"
 #include "nn/layers/stateless.h"
 #include "nn/ops/elementwise.h"
@@ -23,14 +27,63 @@ namespace {
 
 TEST(Layouts, AreChosenOnceByTheDevice) {
   constexpr auto kAuto = LayoutChoice::automatic;
-  EXPECT_EQ(choose_layout(kAuto, DeviceKind::cpu, 16), Layout::lanes);
-  EXPECT_EQ(choose_layout(kAuto, DeviceKind::cpu, 15), Layout::nchw);
-  EXPECT_EQ(choose_layout(kAuto, DeviceKind::cuda, 16), Layout::nchw);
+  ReplicaSpec spec;
+  EXPECT_EQ(choose_layout(kAuto, DeviceKind::cpu, 16, spec), Layout::lanes);
+  EXPECT_EQ(choose_layout(kAuto, DeviceKind::cpu, 15, spec), Layout::nchw);
+  EXPECT_EQ(choose_layout(kAuto, DeviceKind::cuda, 16, spec), Layout::nchw);
+  EXPECT_EQ(choose_layout(LayoutChoice::nhwc, DeviceKind::cuda, 16, spec), Layout::nhwc);
   for (const Precision precision : {Precision::tf32, Precision::bf16, Precision::f16}) {
-    EXPECT_EQ(choose_layout(kAuto, DeviceKind::cuda, 16, precision), Layout::nhwc);
+    spec.recipe.precision = precision;
+    EXPECT_EQ(choose_layout(kAuto, DeviceKind::cuda, 16, spec), Layout::nhwc);
   }
-  EXPECT_EQ(choose_layout(LayoutChoice::nchw, DeviceKind::cuda, 16, Precision::tf32), Layout::nchw);
-  EXPECT_EQ(choose_layout(LayoutChoice::nhwc, DeviceKind::cuda, 16), Layout::nhwc);
+  EXPECT_EQ(choose_layout(LayoutChoice::nchw, DeviceKind::cuda, 16, spec), Layout::nchw);
+}
+
+/// y = x, by a layer that knows rows alone.
+class InRows : public nn::Layer {
+  nn::Variable forward(nn::Tape&, const nn::Variable& x) override { return x; }
+};
+
+TEST(Layouts, AreThoseThatALayerOfOnesOwnTakes) {
+  const auto layout_of = [](nn::Sequential& (*place)(nn::Sequential&), LayoutChoice choice,
+                            DeviceKind device) {
+    ReplicaSpec spec;
+    spec.recipe.precision = Precision::bf16;
+    spec.make_model = [place](const nn::ModelInput&) {
+      auto net = std::make_unique<nn::Sequential>();
+      net->add<nn::Linear>("fc", 4, 4);
+      if (place != nullptr) place(*net).add<InRows>("own");
+      return net;
+    };
+    return choose_layout(choice, device, 16, spec);
+  };
+  for (const auto device : {DeviceKind::cpu, DeviceKind::cuda}) {
+    const Layout fastest = device == DeviceKind::cpu ? Layout::lanes : Layout::nhwc;
+    EXPECT_EQ(layout_of(nullptr, LayoutChoice::automatic, device), fastest);
+    for (const auto place : {
+             +[](nn::Sequential& net) -> nn::Sequential& { return net; },
+             +[](nn::Sequential& net) -> nn::Sequential& {
+               return net.add<nn::Residual>("residual").body();
+             },
+             +[](nn::Sequential& net) -> nn::Sequential& {
+               return net.add<nn::Residual>("residual").shortcut();
+             },
+             +[](nn::Sequential& net) -> nn::Sequential& {
+               return net.add<nn::ResidualBlock>("block", "bn", 4).downsample();
+             },
+             +[](nn::Sequential& net) -> nn::Sequential& {
+               return net.add<nn::Concat>("concat").add("branch");
+             },
+         }) {
+      EXPECT_EQ(layout_of(place, LayoutChoice::automatic, device), Layout::nchw);
+      const LayoutChoice named =
+          fastest == Layout::lanes ? LayoutChoice::lanes : LayoutChoice::nhwc;
+      EXPECT_NE(testing::message_of<ContractError>([&] {
+                  layout_of(place, named, device);
+                }).find("Layer::takes()"),
+                std::string::npos);
+    }
+  }
 }
 
 TEST(Layouts, ThatADeviceLacksAreRefused) {
@@ -62,6 +115,7 @@ class TwoHeads : public nn::Layer {
         tape, pool_.forward(tape, nn::ReLU().forward(tape, conv_.forward(tape, x))));
     return nn::add(first_.forward(tape, nn::flatten(y)), second_.forward(tape, nn::flatten(y)));
   }
+  bool takes(Layout /*layout*/) const override { return true; }
   void register_in(nn::Registry& registry, const std::string& prefix) override {
     conv_.register_in(registry, prefix + "conv.");
     dropout_.register_in(registry, prefix + "dropout.");

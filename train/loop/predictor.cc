@@ -85,11 +85,10 @@ Predictor::Predictor(Device& device, const fs::path& file, const ReplicaSpec& sp
       task_(task_of(spec)),
       batch_(pass_size(options.batch, numbers_of(batch_of(spec, 1)))),
       width_(spec.input.outputs),
-      stop_requested_(options.stop_requested),
-      layout_(choose_layout(options.layout, device.id().kind, batch_, options.precision)) {
+      stop_requested_(options.stop_requested) {
   require(batch_ >= 1, "predictor", "a pass needs at least one sample");
   spec_.recipe.precision = options.precision;
-  spec_.layout = layout_;
+  spec_.layout = layout_ = choose_layout(options.layout, device.id().kind, batch_, spec_);
   model_ = make_model(spec_);
   const nn::Registry registry = nn::register_model(*model_);
   if (options.features) find_head(registry);

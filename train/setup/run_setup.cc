@@ -441,8 +441,7 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
     setup.precision_told = std::move(choice.told);
   }
   setup.replica.layout =
-      mixed ? Layout::nchw
-            : choose_layout(options.execution.layout, kind, unit, setup.replica.recipe.precision);
+      mixed ? Layout::nchw : choose_layout(options.execution.layout, kind, unit, setup.replica);
   if (!recipe.freeze.empty()) {
     const auto model = make_model(setup.replica);
     const nn::Registry registry = nn::register_model(*model);

@@ -150,8 +150,11 @@ void require_precision(const ReplicaSpec& spec, DeviceKind device, bool emulate)
   require_precision(precision, device, spec.layout, nn::register_model(*model).parameters, emulate);
 }
 
-Layout choose_layout(LayoutChoice choice, DeviceKind device, std::int64_t samples_per_pass,
-                     Precision precision) {
+namespace {
+
+/// What `choice` means for a model whose layers take any layout.
+Layout fastest_layout(LayoutChoice choice, DeviceKind device, std::int64_t samples_per_pass,
+                      Precision precision) {
   if (choice == LayoutChoice::nchw) return Layout::nchw;
   if (choice == LayoutChoice::lanes) return Layout::lanes;
   if (choice == LayoutChoice::nhwc) return Layout::nhwc;
@@ -160,6 +163,21 @@ Layout choose_layout(LayoutChoice choice, DeviceKind device, std::int64_t sample
   }
   const bool fills_lanes = samples_per_pass >= kLanes;
   return device == DeviceKind::cpu && fills_lanes ? Layout::lanes : Layout::nchw;
+}
+
+}  // namespace
+
+Layout choose_layout(LayoutChoice choice, DeviceKind device, std::int64_t samples_per_pass,
+                     const ReplicaSpec& spec) {
+  const Layout fastest = fastest_layout(choice, device, samples_per_pass, spec.recipe.precision);
+  // Those of Ringlet's own models take any.
+  if (fastest == Layout::nchw || !spec.make_model || make_body(spec)->takes(fastest)) {
+    return fastest;
+  }
+  require(choice == LayoutChoice::automatic, "Execution::layout",
+          "the model has a layer that does not say that it takes this layout; leave it out, or "
+          "override Layer::takes()");
+  return Layout::nchw;
 }
 
 }  // namespace ringlet::train

@@ -86,8 +86,9 @@ void require_precision(const ReplicaSpec& spec, DeviceKind device, bool emulate)
 
 /// The layout that `choice` means for this model and device: batch-in-lanes on the CPU when a pass
 /// has at least sixteen samples, NHWC on a GPU whose tensor cores are used (uses_tensor_cores()),
-/// else NCHW.
+/// else NCHW; that as well where the model has a layer that takes nothing else (Layer::takes()).
+/// Throws ContractError where another is asked for by name then.
 Layout choose_layout(LayoutChoice choice, DeviceKind device, std::int64_t samples_per_pass,
-                     Precision precision = Precision::f32);
+                     const ReplicaSpec& spec);
 
 }  // namespace ringlet::train
