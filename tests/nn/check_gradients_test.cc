@@ -12,6 +12,7 @@
 #include "nn/layers/sharded_linear.h"
 #include "nn/layers/stateless.h"
 #include "tests/nn/support.h"
+#include "tests/support/files.h"
 
 namespace ringlet::nn {
 namespace {
@@ -46,6 +47,10 @@ TEST_P(CheckGradients, TakesTheLibrarysLayers) {
   expect_right(average, images);
   MaxPool2d maximum({});
   expect_right(maximum, images);
+  AdaptiveAvgPool2d mean;
+  expect_right(mean, images);
+  Flatten flat;
+  expect_right(flat, images);
   BatchNorm2d norm(4);
   expect_right(norm, images);
   ResidualBlock block("bn2", 4);
@@ -75,13 +80,24 @@ TEST_P(CheckGradients, TakesTheLibrarysLayers) {
 /// y = a x, whose backward does what the mode says.
 class Times : public Layer {
  public:
-  enum class Mode { right, wrong_input, wrong_parameter, touches_memory };
+  enum class Mode {
+    right,
+    wrong_input,
+    wrong_parameter,
+    touches_memory,
+    overwrites_input,
+    overwrites_parameter,
+    half_an_output
+  };
   explicit Times(Mode mode) : mode_(mode) {}
 
   Variable forward(Tape& tape, const Variable& x) override {
     const Variable a = tape.parameter(a_), y = tape.make(x.shape(), x.layout());
     if (mode_ == Mode::touches_memory || tape.device().id().kind != DeviceKind::meta) {
-      ringlet::scale(tape.stream(), *a.value().f32(), x.value(), 0, y.value());
+      const std::int64_t filled = x.value().storage() / (mode_ == Mode::half_an_output ? 2 : 1);
+      for (std::int64_t i = 0; i < filled; ++i) {
+        y.value().f32()[i] = *a.value().f32() * x.value().f32()[i];
+      }
     }
     tape.record("times", {x, a}, y, [=, mode = mode_](Backward& backward) {
       const auto [dx, beta_x] = backward.target(x);
@@ -89,13 +105,15 @@ class Times : public Layer {
       if (backward.stream().device().id().kind == DeviceKind::meta) return;
       const float factor = mode == Mode::wrong_input ? 1 : *a.value().f32();
       const View dy = backward.gradient(y);
-      ringlet::scale(backward.stream(), factor, dy, beta_x, dx);
+      ringlet::scale(backward.stream(), factor, dy, mode == Mode::overwrites_input ? 0 : beta_x,
+                     dx);
       float sum = mode == Mode::wrong_parameter ? 1 : 0;
       for (std::int64_t i = 0; i < dy.storage(); ++i) sum += dy.f32()[i] * x.value().f32()[i];
-      *da.f32() = beta_a == 0 ? sum : *da.f32() + sum;
+      *da.f32() = beta_a == 0 || mode == Mode::overwrites_parameter ? sum : *da.f32() + sum;
     });
     return y;
   }
+  bool takes(Layout /*layout*/) const override { return true; }
   void register_in(Registry& registry, const std::string& prefix) override {
     registry.add(a_, prefix + "a");
   }
@@ -125,6 +143,120 @@ TEST(CheckGradientsOfOnesOwn, NamesWhatIsWrong) {
       << refusal_of(Times::Mode::wrong_parameter);
   EXPECT_NE(refusal_of(Times::Mode::touches_memory).find("dry run"), std::string::npos)
       << refusal_of(Times::Mode::touches_memory);
+  using ringlet::testing::says;
+  EXPECT_TRUE(says(refusal_of(Times::Mode::overwrites_input),
+                   {"the gradient of the input, element 0 of [3, 4], was", "beta is 1"}));
+  EXPECT_TRUE(says(refusal_of(Times::Mode::overwrites_parameter),
+                   {"the gradient of a, element 0 of [1], was", "beta is 1"}));
+  EXPECT_TRUE(says(refusal_of(Times::Mode::half_an_output),
+                   {"times leaves 6 of the 12 numbers of its output", "unwritten"}));
+}
+
+/// y = x w of [size, size], of whose gradient only column 0 is right.
+class OneColumn : public Layer {
+ public:
+  OneColumn(std::int64_t size, bool writes_zeros)
+      : size_(size), writes_zeros_(writes_zeros), w_({size, size}, Initializer::constant(1)) {}
+  Variable forward(Tape& tape, const Variable& x) override {
+    const Variable w = tape.parameter(w_), y = tape.make(x.shape(), x.layout());
+    const bool has_memory = tape.device().id().kind != DeviceKind::meta;
+    const std::int64_t rows = has_memory ? x.shape()[0] : 0, size = size_;
+    for (std::int64_t at = 0; at < rows * size; ++at) {
+      float sum = 0;
+      for (std::int64_t k = 0; k < size; ++k) {
+        sum += x.value().f32()[at / size * size + k] * w.value().f32()[at % size * size + k];
+      }
+      y.value().f32()[at] = sum;
+    }
+    tape.record("one_column", {x, w}, y, [=, writes_zeros = writes_zeros_](Backward& backward) {
+      const auto [dx, beta_x] = backward.target(x);
+      const auto [dw, beta_w] = backward.target(w);
+      if (rows == 0) return;
+      const View dy = backward.gradient(y);
+      if (beta_x == 0) fill(backward.stream(), 0, dx);
+      if (beta_w == 0 && writes_zeros) fill(backward.stream(), 0, dw);
+      if (beta_w == 0) {
+        for (std::int64_t i = 0; i < size; ++i) dw.f32()[i * size] = 0;
+      }
+      for (std::int64_t n = 0; n < rows; ++n) {
+        for (std::int64_t i = 0; i < size; ++i) {
+          const float d = dy.f32()[n * size + i];
+          for (std::int64_t k = 0; k < size; ++k) {
+            dx.f32()[n * size + k] += d * w.value().f32()[i * size + k];
+          }
+          dw.f32()[i * size] += d * x.value().f32()[n * size];
+        }
+      }
+    });
+    return y;
+  }
+  void register_in(Registry& registry, const std::string& prefix) override {
+    registry.add(w_, prefix + "w");
+  }
+
+ private:
+  std::int64_t size_;
+  bool writes_zeros_;
+  Parameter w_;
+};
+
+std::string refusal_of(Layer& layer, const Shape& input, const GradientCheck& options = {}) {
+  return ringlet::testing::message_of<ContractError>(
+      [&] { check_gradients(layer, input, options); });
+}
+
+// Of 64 x 64 elements every 128th lies in column 0.
+TEST(CheckGradientsOfOnesOwn, LooksAtElementsOfAllColumns) {
+  for (const std::int64_t size : {60, 64}) {
+    OneColumn layer(size, true), sparse(size, false);
+    EXPECT_TRUE(
+        ringlet::testing::says(refusal_of(layer, {8, size}), {"the gradient of w", "is 0, and"}));
+    EXPECT_TRUE(ringlet::testing::says(refusal_of(sparse, {8, size}),
+                                       {"the gradient of w, element 1 of", "is nan"}));
+  }
+}
+
+/// y[n, f] = f x[n, f], by rows, whatever the layout is.
+class ByColumn : public Layer {
+ public:
+  explicit ByColumn(bool says_any) : says_any_(says_any) {}
+  Variable forward(Tape& tape, const Variable& x) override {
+    const Variable y = tape.make(x.shape(), x.layout());
+    const bool has_memory = tape.device().id().kind != DeviceKind::meta;
+    const std::int64_t columns = x.shape()[1], stored = has_memory ? x.value().storage() : 0;
+    for (std::int64_t i = 0; i < stored; ++i) {
+      y.value().f32()[i] = static_cast<float>(i % columns) * x.value().f32()[i];
+    }
+    tape.record("by_column", {x}, y, [=](Backward& backward) {
+      const auto [dx, beta] = backward.target(x);
+      const View dy = backward.gradient(y);
+      for (std::int64_t i = 0; i < stored; ++i) {
+        const float own = static_cast<float>(i % columns) * dy.f32()[i];
+        dx.f32()[i] = beta == 0 ? own : dx.f32()[i] + own;
+      }
+    });
+    return y;
+  }
+  bool takes(Layout layout) const override { return says_any_ || Layer::takes(layout); }
+
+ private:
+  bool says_any_;
+};
+
+TEST(CheckGradientsOfOnesOwn, ComparesLanesWithRowsWhereALayerSaysThatItTakesThem) {
+  ByColumn rows(false), any(true);
+  EXPECT_NO_THROW(check_gradients(rows, {8, 20}));
+  EXPECT_TRUE(ringlet::testing::says(refusal_of(any, {8, 20}),
+                                     {"the output, element ", "in lanes", "Layer::takes()"}));
+}
+
+TEST(CheckGradientsOfOnesOwn, NamesACheckOfNothing) {
+  Linear layer(4, 3);
+  for (const int elements : {0, -1}) {
+    EXPECT_TRUE(ringlet::testing::says(refusal_of(layer, {8, 4}, {.elements = elements}),
+                                       {"GradientCheck::elements is at least 1"}));
+  }
+  EXPECT_TRUE(ringlet::testing::says(refusal_of(layer, {0, 4}), {"at least one sample"}));
 }
 
 // A second check of one layer is like the first, and the layer can be trained afterwards.
