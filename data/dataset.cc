@@ -1,8 +1,10 @@
 #include "data/dataset.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
+#include <string_view>
 
 #include "base/data_error.h"
 #include "base/hash.h"
@@ -80,8 +82,10 @@ const char* FieldSpec::problem() const {
   if (!some || !std::all_of(extents.begin(), extents.end(), is_positive)) {
     return "should have one to three extents, each above 0";
   }
-  const bool taken = name.empty() || name == "images" || name == "targets";
-  return taken ? "needs another name: images and targets are a batch's own" : nullptr;
+  constexpr std::array<std::string_view, 5> kOwn{"", "images", "targets", "constants", "handed on"};
+  return std::ranges::find(kOwn, name) == kOwn.end()
+             ? nullptr
+             : "needs another name: images, targets, constants and 'handed on' are a batch's own";
 }
 
 void Dataset::check_fields() const {

@@ -21,7 +21,7 @@ struct FieldSpec {
     for (const std::int64_t extent : extents) product *= extent;
     return product;
   }
-  /// What is wrong with it; null: nothing. Images and targets are a batch's own tensors.
+  /// What is wrong with it; null: nothing. A batch has tensors of its own.
   const char* problem() const;
 };
 

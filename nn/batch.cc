@@ -1,11 +1,17 @@
 #include "nn/batch.h"
 
+#include <algorithm>
+#include <span>
+
 #include "nn/cast.h"
 
 namespace ringlet::nn {
 
 void Batch::add(std::string_view name, const Variable& tensor) {
   require(count_ < kMost, "Batch", "a batch has at most twelve tensors");
+  const auto known = std::span(tensors_).first(count_);
+  require(std::ranges::find(known, name, &Named::name) == known.end(), "Batch",
+          "a batch has one tensor of a name");
   tensors_[count_++] = {name, tensor};
 }
 

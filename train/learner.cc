@@ -69,6 +69,8 @@ void check(const MakeModel& make_model, const LearnerOptions& options) {
   for (const data::FieldSpec& field : options.fields) {
     const char* problem = field.problem();
     require(problem == nullptr, "Learner", problem);
+    require(std::ranges::count(options.fields, field.name, &data::FieldSpec::name) == 1, "Learner",
+            "LearnerOptions::fields have a name each");
   }
 }
 

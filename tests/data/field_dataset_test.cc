@@ -93,10 +93,11 @@ TEST(FieldDataset, NamesTheFieldThatDoesNotFit) {
             "numbers: the field 'b' should have one to three extents, each above 0");
   EXPECT_EQ(refusal({{"a", {1}, count_up(4)}, {"b", {-2, -2}, count_up(16)}}),
             "numbers: the field 'b' should have one to three extents, each above 0");
-  for (const char* name : {"images", "targets", ""}) {
+  for (const char* name : {"images", "targets", "constants", "handed on", ""}) {
     EXPECT_EQ(refusal({{"a", {1}, count_up(4)}, {name, {1}, count_up(4)}}),
               "numbers: the field '" + std::string(name) +
-                  "' needs another name: images and targets are a batch's own");
+                  "' needs another name: images, targets, constants and 'handed on' are a batch's "
+                  "own");
   }
   EXPECT_EQ(refusal(std::vector<Field>(9, {"a", {1}, {}})), "numbers: there are no samples");
   EXPECT_EQ(refusal({}), "numbers: there are no samples");

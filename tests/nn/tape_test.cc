@@ -6,6 +6,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "nn/batch.h"
 #include "nn/layers/linear.h"
 #include "nn/layers/sequential.h"
 #include "nn/layers/stateless.h"
@@ -383,6 +384,13 @@ TEST_F(TapeTest, EvaluationRecordsNothing) {
   rig.tape.backward(loss, rig.seed);
   EXPECT_TRUE(log_.empty());
   EXPECT_EQ(rig.gradient("v"), (Floats{0, 0, 0}));
+}
+
+TEST(Batch, HasOneTensorOfAName) {
+  Batch batch;
+  batch.add("a", {});
+  batch.add("b", {});
+  EXPECT_THROW(batch.add("a", {}), ContractError);
 }
 
 TEST_F(TapeTest, ConstantsWantNoGradient) {

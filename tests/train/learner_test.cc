@@ -165,6 +165,11 @@ TEST(Learner, RefusesABatchThatNoMemoryHoldsAtOnce) {
   }
 }
 
+TEST(Learner, HasNoTwoFieldsOfAName) {
+  const LearnerOptions options{.input = kTinyInput, .fields = {{"x", {1}}, {"x", {2}}}};
+  EXPECT_TRUE(ringlet::testing::says(error_of(nn::make_mlp, options), {"fields have a name each"}));
+}
+
 /// Half of the sixteen numbers of a sample, and a layer of its own behind them.
 std::unique_ptr<nn::Layer> make_dropping(const nn::ModelInput& input) {
   auto net = std::make_unique<nn::Sequential>();
