@@ -26,6 +26,7 @@ CachedDataset::CachedDataset(std::shared_ptr<const Dataset> source,
       kept_(std::move(kept)) {}
 
 void CachedDataset::read(std::int64_t index, std::span<std::uint8_t> out) const {
+  require_sample(index);
   if (!source_->keeps_samples()) return source_->read(index, out);
   std::ranges::copy((*kept_)[index], out.begin());
 }

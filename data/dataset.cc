@@ -106,11 +106,14 @@ void Dataset::check_fields() const {
   }
 }
 
+void Dataset::require_sample(std::int64_t index) const {
+  if (index >= 0 && index < size()) return;
+  throw DataError(name() + ": there is no sample " + std::to_string(index) + " among " +
+                  std::to_string(size()));
+}
+
 std::vector<std::uint8_t> Dataset::image(std::int64_t index) const {
-  if (index < 0 || index >= size()) {
-    throw DataError(name() + ": there is no sample " + std::to_string(index) + " among " +
-                    std::to_string(size()));
-  }
+  require_sample(index);
   std::vector<std::uint8_t> image(static_cast<std::size_t>(pixels()));
   read(index, image);
   return image;

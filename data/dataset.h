@@ -121,6 +121,9 @@ class Dataset {
   /// there may be no targets either.
   Dataset(DatasetInfo info, std::vector<std::int32_t> targets, std::vector<Field> fields = {});
 
+  /// Throws DataError where there is none of that number.
+  void require_sample(std::int64_t index) const;
+
   /// Hash of the pixels, chained to `seed`, and their statistics. This one reads every sample once.
   /// A set that takes long to read may hash what stands for its pixels, such as the files' names
   /// and fingerprints (data/fingerprint.h), and give statistics that are known.

@@ -16,6 +16,7 @@ MemoryDataset::MemoryDataset(DatasetInfo info, std::vector<std::uint8_t> images,
 }
 
 void MemoryDataset::read(std::int64_t index, std::span<std::uint8_t> out) const {
+  require_sample(index);
   std::copy_n(images_.begin() + index * pixels(), out.size(), out.begin());
 }
 

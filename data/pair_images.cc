@@ -55,6 +55,7 @@ std::string PairImages::picture_name(std::int64_t index) const {
 }
 
 void PairImages::read(std::int64_t index, std::span<std::uint8_t> out) const {
+  require_sample(index);
   thread_local std::vector<std::uint8_t> kept, colours;
   const std::int64_t picture = picture_of(index);
   const bool mirrored = options_.mirrored && index % 2 == 1;

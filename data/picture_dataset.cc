@@ -118,6 +118,7 @@ PictureDataset::PictureDataset(const std::string& name, std::vector<std::string>
       exif_(options.exif) {}
 
 void PictureDataset::read(std::int64_t index, std::span<std::uint8_t> out) const {
+  require_sample(index);
   PictureTools& tools = tools_of_this_thread();
   const LetGo let_go(tools.reader);
   centre_crop(load(index, tools.reader), size_, tools.resampler, {out.data()});

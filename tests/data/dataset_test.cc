@@ -166,6 +166,8 @@ TEST(Dataset, HasNoSamplesBesideItsOwn) {
   const MemoryDataset set(kInfo, kImages, {0, 1});
   for (const std::int64_t index : {std::int64_t{-1}, std::int64_t{2}}) {
     EXPECT_TRUE(says(message_of<DataError>([&] { (void)set.image(index); }), {"no sample", "2"}));
+    std::vector<std::uint8_t> out(4);
+    EXPECT_TRUE(says(message_of<DataError>([&] { set.read(index, out); }), {"no sample", "2"}));
   }
 }
 

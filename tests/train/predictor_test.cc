@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "base/memory_limits.h"
 #include "data/memory_dataset.h"
 #include "kernels/cuda_devices.h"
 #include "kernels/device.h"
@@ -156,6 +157,27 @@ TEST_F(Predict, RefusesImagesOfAnotherSize) {
       std::vector<std::uint8_t>(6), std::vector<std::int32_t>{0});
   EXPECT_TRUE(testing::says(testing::message_of<ContractError>([&] { predictor.logits(other); }),
                             {"other", "1 x 2 x 3"}));
+}
+
+TEST_F(Predict, NamesWhatIsMissing) {
+  const auto device = open_device(DeviceId{}, {});
+  Predictor predictor(*device, file());
+  const auto error = [](const std::function<void()>& use) {
+    return testing::message_of<ContractError>(use);
+  };
+  const std::shared_ptr<const data::Dataset> none;
+  EXPECT_TRUE(testing::says(error([&] { predictor.logits(none); }), {"no data set"}));
+  EXPECT_TRUE(
+      testing::says(error([&] { predictor.each_pass(none, [](auto) {}); }), {"no data set"}));
+  EXPECT_TRUE(testing::says(error([&] { predictor.each_pass(data_.test, {}); }), {"no function"}));
+}
+
+TEST_F(Predict, SaysHowMuchMemoryThereIsForAPass) {
+  const auto device = open_device(DeviceId{}, {});
+  const PredictorOptions options{.batch = std::int64_t{1} << 40};
+  EXPECT_TRUE(testing::says(
+      testing::message_of<OutOfMemoryError>([&] { Predictor(*device, file(), options); }),
+      {std::to_string(usable_memory() >> 20) + " MiB of memory; use a smaller batch"}));
 }
 
 TEST_F(Predict, RefusesAFileThatDoesNotFitOrSayWhatItIs) {

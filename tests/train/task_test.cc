@@ -146,6 +146,7 @@ TEST(Task, ResumesAsIfNeverStopped) {
   double loss = 0;
   for (std::size_t i = 0; i < found.size(); ++i) loss += std::pow(found[i] - wanted[i], 2);
   EXPECT_NEAR(loss / static_cast<double>(found.size()), whole.result.test.loss, 1e-5);
+  EXPECT_EQ(predictor.width(), 1);
 }
 
 TEST(Task, ClassificationIsTheOneOfWhoeverNamesNone) {
@@ -184,6 +185,18 @@ TEST(Task, AnAutoencodersTargetsAreItsImages) {
   const Outcome outcome = run(options, images);
   EXPECT_LT(outcome.epochs.back().train_loss, 0.9 * outcome.epochs.front().train_loss);
   EXPECT_EQ(outcome.result.test.figures.front().name, "loss");
+
+  const testing::TemporaryDirectory folder;
+  options.files.out = folder.path();
+  const RunSetup setup = make_run_setup(options, images, 2);
+  run(setup);
+  const std::filesystem::path file = folder.path() / "model.safetensors";
+  const auto device = open_device({});
+  Predictor predictor(*device, file, setup.replica, setup.loader);
+  EXPECT_EQ(predictor.width(), pixels);
+  EXPECT_EQ(std::ssize(predictor.logits(images.test)), images.test->size() * pixels);
+  EXPECT_TRUE(testing::says(testing::message_of<FileError>([&] { Predictor(*device, file); }),
+                            {"of a task of a program's own", "ReplicaSpec"}));
 }
 
 /// A learner's losses on `ranks` ranks, and what the first says of all samples at the end.

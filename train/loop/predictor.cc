@@ -30,8 +30,9 @@ ModelInfo require_info(const fs::path& file) {
   std::optional<ModelInfo> info = read_model_info(file);
   if (info) return *std::move(info);
   throw FileError(file.string() +
-                  " does not say what model it holds, since it was not written by Ringlet's train; "
-                  "give the Predictor a ModelInfo of it");
+                  " does not say what model it holds: it is of a task of a program's own, or was "
+                  "not written by Ringlet's train; give the Predictor the run's ReplicaSpec, or a "
+                  "ModelInfo of it");
 }
 
 /// Passes over the whole set, in its order.
@@ -84,7 +85,6 @@ Predictor::Predictor(Device& device, const fs::path& file, const ReplicaSpec& sp
       deviation_(loader.deviation),
       task_(task_of(spec)),
       batch_(pass_size(options.batch, numbers_of(batch_of(spec, 1)))),
-      width_(spec.input.outputs),
       stop_requested_(options.stop_requested) {
   require(batch_ >= 1, "predictor", "a pass needs at least one sample");
   spec_.recipe.precision = options.precision;
@@ -98,10 +98,13 @@ Predictor::Predictor(Device& device, const fs::path& file, const ReplicaSpec& sp
       load_model(file, registry, Head::as_in_file, options.nonfinite);
   const nn::Plan plan =
       nn::plan_training(registry, batch_of(spec_, 1), pass_of(*task_, *model_, true));
-  const std::int64_t bytes = nn::plan_evaluation(
-      registry, batch_of(spec_, batch_), [this](nn::Tape& tape, const nn::Batch& batch) {
-        return nn::cast(task_->output(tape, *model_, batch), DType::f32);
-      });
+  const nn::Pass answer = [this](nn::Tape& tape, const nn::Batch& batch) {
+    const nn::Variable output = task_->output(tape, *model_, batch);
+    if (head_.empty()) width_ = output.shape().count_per_sample();
+    return nn::cast(output, DType::f32);
+  };
+  const std::int64_t bytes =
+      nn::plan_evaluation(registry, dry_batch_of(device, spec_, batch_), answer);
   parameters_ = std::make_unique<nn::Parameters>(device, registry, plan, 0);
   activations_ = std::make_unique<Arena>(device, bytes);
   tape_ = std::make_unique<nn::Tape>(device, *activations_, registry.parameters);
@@ -119,7 +122,7 @@ void Predictor::find_head(const nn::Registry& registry) {
 
 std::vector<float> Predictor::logits(const std::shared_ptr<const data::Dataset>& dataset) {
   std::vector<float> all;
-  all.reserve(static_cast<std::size_t>(dataset->size()) * info_.output_names.size());
+  if (dataset != nullptr) all.reserve(static_cast<std::size_t>(dataset->size() * width_));
   each_pass(dataset, [&all](std::span<const float> logits) {
     all.insert(all.end(), logits.begin(), logits.end());
   });
@@ -128,6 +131,8 @@ std::vector<float> Predictor::logits(const std::shared_ptr<const data::Dataset>&
 
 void Predictor::each_pass(const std::shared_ptr<const data::Dataset>& dataset,
                           const std::function<void(std::span<const float> logits)>& take) {
+  require(dataset != nullptr, "predictor", "there is no data set");
+  require(take != nullptr, "predictor", "each_pass() has no function to give the outputs to");
   const nn::ModelInput& input = spec_.input;
   const bool fits = dataset->channels() == input.channels && dataset->height() == input.height &&
                     dataset->width() == input.width;

@@ -86,7 +86,7 @@ class Predictor {
   data::PerChannel mean_, deviation_;
   std::shared_ptr<const Task> task_;
   std::int64_t batch_;
-  std::int64_t width_;
+  std::int64_t width_ = 0;
   std::string head_;  // the last layer's name, where its features are asked for
   StopRequest stop_requested_;
   Layout layout_;

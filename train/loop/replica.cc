@@ -14,18 +14,6 @@ namespace ringlet::train {
 
 namespace {
 
-/// The batch for a dry run, which tries no more than `device` may have memory for beside scratch
-/// memory: a stream's and its branch's. There are to be so many passes at once.
-nn::BatchSpec dry_batch_of(const Device& device, const ReplicaSpec& spec, std::int64_t samples,
-                           int passes = 1) {
-  nn::BatchSpec batch = batch_of(spec, samples);
-  const std::int64_t memory = device.id().kind == DeviceKind::cpu
-                                  ? static_cast<std::int64_t>(usable_memory())
-                                  : device.free_bytes() - 2 * device.scratch_limit();
-  batch.memory = std::min(memory / std::max(1, passes), Arena::kUnlimited);
-  return batch;
-}
-
 View like(const Tensor& memory, std::int64_t samples) {
   const View& all = memory.view();
   return {all.address(), all.shape().with_batch(samples), all.dtype(), all.layout()};
@@ -77,6 +65,16 @@ struct Replica::BlankBatch {
   std::deque<Tensor> tensors;
   data::Batch batch;
 };
+
+nn::BatchSpec dry_batch_of(const Device& device, const ReplicaSpec& spec, std::int64_t samples,
+                           int passes) {
+  nn::BatchSpec batch = batch_of(spec, samples);
+  const std::int64_t memory = device.id().kind == DeviceKind::cpu
+                                  ? static_cast<std::int64_t>(usable_memory())
+                                  : device.free_bytes() - 2 * device.scratch_limit();
+  batch.memory = std::min(memory / std::max(1, passes), Arena::kUnlimited);
+  return batch;
+}
 
 Replica::Replica(Device& device, const ReplicaSpec& spec, Allocator* gradients_from,
                  const nn::AxisPosition& position)

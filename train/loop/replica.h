@@ -147,4 +147,9 @@ class Replica {
   Tensor no_seed_;                        // 0, for its backward
 };
 
+/// The batch for a dry run, which tries no more than `device` may have memory for beside scratch
+/// memory: a stream's and its branch's. There are to be so many passes at once.
+nn::BatchSpec dry_batch_of(const Device& device, const ReplicaSpec& spec, std::int64_t samples,
+                           int passes = 1);
+
 }  // namespace ringlet::train
