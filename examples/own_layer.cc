@@ -38,18 +38,22 @@ class PReLU : public nn::Layer {
 
   static void undo(nn::Backward& backward, const nn::Variable& x, const nn::Variable& slope,
                    const nn::Variable& y) {
-    const auto [dx, beta_x] = backward.target(x);  // beta: 0 overwrites, 1 adds to what is there
-    const auto [da, beta_a] = backward.target(slope);
+    // Nobody wants the gradient of data, where the layer is the first one, or of a frozen slope.
+    const auto target = [&](const nn::Variable& v) {
+      return backward.wants(v) ? backward.target(v) : nn::Backward::Target();
+    };
+    const auto [dx, beta_x] = target(x);  // beta: 0 overwrites, 1 adds to what is there
+    const auto [da, beta_a] = target(slope);
     if (!has_memory(backward.stream().device())) return;
     const float a = *slope.value().f32();
     const float *in = x.value().f32(), *dy = backward.gradient(y).f32();
     float sum = 0;
-    for (std::int64_t i = 0; i < dx.storage(); ++i) {
+    for (std::int64_t i = 0; i < x.value().storage(); ++i) {
       const float own = dy[i] * (in[i] > 0 ? 1 : a);
-      dx.f32()[i] = beta_x == 0 ? own : dx.f32()[i] + own;
+      if (!dx.absent()) dx.f32()[i] = beta_x == 0 ? own : dx.f32()[i] + own;
       if (in[i] < 0) sum += dy[i] * in[i];
     }
-    *da.f32() = beta_a == 0 ? sum : *da.f32() + sum;
+    if (!da.absent()) *da.f32() = beta_a == 0 ? sum : *da.f32() + sum;
   }
 
   nn::Parameter slope_{{1}, nn::Initializer::constant(0.25F)};

@@ -316,7 +316,8 @@ bool Tape::adds(const Node& node) const {
 }
 
 View Tape::write_target(Node& node, float& beta) {
-  require(node.wants_gradient, "Backward::target", "nobody wants this gradient");
+  require(node.wants_gradient, "Backward::target",
+          "nobody wants this gradient; ask Backward::wants() first");
   if (node.parameter != nullptr && !node.parameter->gradients_by_rank.empty()) {
     throw ContractError("Backward::target: the rows of the parameter " + node.parameter->name +
                         " are cut over ranks, and this operation sees one rank's samples; give it "
