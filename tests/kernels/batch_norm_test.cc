@@ -373,6 +373,38 @@ TEST_P(NormNumbers, RunningStatisticsGoBySamplesWhereMicroBatchesDiffer) {
   }
 }
 
+// 4 + 3 + 3 samples: each micro-batch counts by its samples. PyTorch would count them alike.
+TEST_P(NormNumbers, RunningStatisticsOfUnequalMicroBatches) {
+  constexpr double kMeans[] = {1, 2, 6}, kSamples[] = {4, 3, 3};
+  const Tensor result = run([&](Device& device) {
+    Stream& stream = device.compute();
+    Tensor update = upload(device, {5}, std::vector<float>(5));
+    double so_far = 0;
+    for (int i = 0; i < 3; ++i) {
+      so_far += kSamples[i] / 10;
+      running_statistics_track(
+          stream, {.count = 2, .share = kSamples[i] / 10, .so_far = so_far, .batches = 1.0 + i},
+          upload(device, {2, 1}, std::vector<float>{static_cast<float>(kMeans[i]), 1}), update);
+    }
+    const Tensor targets =
+        upload(device, {5, 2}, std::vector<std::int32_t>{0, 2, 1, 2, -2, 2, -1, 2, -1, 2});
+    Tensor running = upload(device, {2}, std::vector<float>{10, 1});
+    const Tensor counter = upload(device, {1}, std::vector<std::int32_t>{5});
+    running_statistics_commit(stream, update, targets, running, counter);
+    EXPECT_EQ(test::read<std::int32_t>(stream, counter), std::vector<std::int32_t>{8});
+    return running;
+  });
+  double sum = 0, weights = 0, as_pytorch = 10;
+  for (int i = 0; i < 3; ++i) {
+    sum = 0.9 * sum + kSamples[i] * kMeans[i];
+    weights = 0.9 * weights + kSamples[i];
+    as_pytorch = 0.9 * as_pytorch + 0.1 * kMeans[i];
+  }
+  const auto found = static_cast<double>(read(result)[0]);
+  EXPECT_NEAR(found, 0.729 * 10 + 0.271 * sum / weights, 1e-5);
+  EXPECT_GT(std::abs(found - as_pytorch), 0.01);
+}
+
 // Twelve twelfths are 0.99999988 in f32, yet one micro-batch was seen.
 TEST_P(NormNumbers, CountsWholeMicroBatchesThoughSharesAreRounded) {
   run([](Device& device) {
