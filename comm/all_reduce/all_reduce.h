@@ -4,7 +4,7 @@
 // p ranks, n bytes on each. In how many steps, what each rank sends, in which order it adds:
 //
 //   naive                through rank 0  rank 0 (p-1) n, others n  ((x0 + x1) + x2) + ...
-//   tree                 2 log2 p        at most n log2 p          as doubling, in rank 0
+//   tree                 2 ceil(log2 p)  at most n ceil(log2 p)    as doubling, in rank 0
 //   ring                 2 (p-1)         2 n (p-1)/p               each chunk in another rotation
 //   halving-doubling     2 log2 p        2 n (p-1)/p               (x0 + x4) + (x2 + x6) + ...
 //   doubling             log2 p          n log2 p                  ((x0 + x1) + (x2 + x3)) + ...
@@ -16,10 +16,14 @@
 //   nccl, gloo, mpi, library             the library's own         the library's own
 //   auto                 one of these, by size
 //
-// At p = 2 all give the same bits for f32, since a + b = b + a. On every rank the result has the
-// same bytes; only of unlike NaNs that are added, doubling leaves each rank its own. Narrow floats
-// are added in f32 and rounded: by one-shot and two-shot once, by the others each time that a
-// message arrives.
+// halving-doubling and doubling fold where p is no power of two: 2 steps and n bytes more
+// (folding.h).
+//
+// At p = 2 all give the same bits for f32, since a + b = b + a. Narrow floats, too, but for a mean
+// whose sum is too large for the type: it is infinite where messages carry the sum, and right by
+// one-shot and two-shot, which divide in f32. On every rank the result has the same bytes; only of
+// unlike NaNs that are added, doubling leaves each rank its own. Narrow floats are added in f32 and
+// rounded: by one-shot and two-shot once, by the others each time that a message arrives.
 #pragma once
 
 #include <cstdint>

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -12,6 +13,7 @@
 #include <tuple>
 #include <vector>
 
+#include "kernels/narrow_floats.h"
 #include "tests/comm/ranks.h"
 
 namespace ringlet::comm {
@@ -157,11 +159,63 @@ TEST(AllReduceBytes, AreThoseOfTheTextbook) {
   }
 }
 
+// The table of docs/all-reduce.md, also where strategies fold.
+TEST(AllReduceBytes, AreThoseOfTheTableForAnyNumberOfRanks) {
+  constexpr std::int64_t kCount = 2520 * 32, kBytes = 4 * kCount;  // whole grains for all p
+  for (int p = 2; p <= 9; ++p) {
+    SCOPED_TRACE(p);
+    const auto sent_by = [p](const std::string& strategy) {
+      return all_reduce(strategy, exact_inputs(p, kCount)).sent;
+    };
+    const auto q = static_cast<int>(std::bit_floor(static_cast<unsigned>(p)));
+    const int lg = std::countr_zero(static_cast<unsigned>(q)), up = p > q ? lg + 1 : lg;
+    const std::vector<std::int64_t> tree = sent_by("tree");
+    EXPECT_EQ(*std::max_element(tree.begin(), tree.end()), up * kBytes);
+    const std::vector<std::int64_t> doubling = sent_by("doubling"),
+                                    halving = sent_by("halving-doubling");
+    for (int rank = 0; rank < p; ++rank) {
+      const auto r = static_cast<std::size_t>(rank);
+      const std::int64_t fold = rank < p - q ? kBytes : 0;
+      EXPECT_EQ(doubling[r], rank >= q ? kBytes : lg * kBytes + fold) << rank;
+      EXPECT_EQ(halving[r], rank >= q ? kBytes : 2 * kBytes * (q - 1) / q + fold) << rank;
+    }
+    for (const std::string strategy : {"ring", "two-level", "two-shot"}) {
+      for (const std::int64_t sent : sent_by(strategy)) {
+        EXPECT_EQ(sent, 2 * kBytes * (p - 1) / p) << strategy;
+      }
+    }
+    ASSERT_FALSE(HasFailure());  // more would take a time-out each
+  }
+}
+
 TEST(AllReduceBits, AreThoseOfEveryStrategyAtTwoRanks) {
   const auto inputs = random_inputs(2, 10001);
   const Values naive = all_reduce("naive", inputs).values[0];
   for (const std::string& strategy : strategies_of_threads()) {
     EXPECT_TRUE(same_bits(naive, all_reduce(strategy, inputs).values[0])) << strategy;
+  }
+}
+
+// 60000 + 60000 is beyond f16. Messages carry the sum in it; who reduces in memory divides in f32.
+TEST(AllReduceBits, OfANarrowMeanDifferWhereItsSumIsTooLarge) {
+  for (const std::string& strategy : strategies_of_threads()) {
+    if (strategy == "auto") continue;  // picks one of these
+    std::vector<Half> data[2] = {std::vector<Half>(1, to_half(60000)),
+                                 std::vector<Half>(1, to_half(60000))};
+    LocalGroup group(2);
+    run_ranks(2, [&](int rank) {
+      const auto device = in_place_device();
+      make_all_reduce(strategy, group.transport(rank))
+          ->run(device->communication(), View(data[rank].data(), {1}, DType::f16), ReduceOp::mean);
+    });
+    const bool sums_in_f32 = strategy == "one-shot" || strategy == "two-shot";
+    for (const auto& result : data) {
+      if (sums_in_f32) {
+        EXPECT_EQ(widen(result[0]), 60000) << strategy;
+      } else {
+        EXPECT_TRUE(std::isinf(widen(result[0]))) << strategy;
+      }
+    }
   }
 }
 
