@@ -34,7 +34,7 @@ struct DeviceOptions {
   bool overlap = true;  ///< the communication stream has a host thread of its own
   InstructionSet isa = InstructionSet::automatic;
   Bf16Products bf16 = Bf16Products::automatic;  ///< CPU; not more than the processor has
-  bool tf32 = false;           ///< CUDA: products of f32 may round their factors to 10 bits
+  bool tf32 = false;           ///< CUDA: products of f32 may round their factors to 11 bits
   bool deterministic = false;  ///< CUDA: only kernels that give the same bits each time
   bool autotune = false;       ///< CUDA: time the library's candidates, take the fastest
 };

@@ -102,7 +102,7 @@ TEST(PrecisionFlag, Tf32MayBeTakenUpByAStateThatDoesNotSayIt) {
   EXPECT_EQ(read_file(folder / "run/state/state.json").find("precision"), std::string::npos);
   const Outcome second = ringlet({"train", "--resume", out, "--tf32", "--max-steps", "2"});
   ASSERT_TRUE(succeeds(second));
-  EXPECT_TRUE(holds(second.out, {"factors rounded to 10 bits"}));
+  EXPECT_TRUE(holds(second.out, {"factors rounded to 11 bits"}));
   EXPECT_TRUE(holds(read_file(folder / "run/state/state.json"), {R"("precision": "tf32")"}));
   EXPECT_TRUE(fails_with(2, ringlet({"train", "--resume", out, "--precision", "f32"}),
                          {"--precision f32 (the run has --precision tf32)"}));

@@ -1,5 +1,5 @@
 // Training with the channels last, as tensor cores want them. It learns what nchw learns: on the
-// stand-in for GPUs up to f32's rounding, on a GPU with --tf32 up to that of ten bits.
+// stand-in for GPUs up to f32's rounding, on a GPU with --tf32 up to that of 11 bits.
 #include <gtest/gtest.h>
 
 #include <memory>

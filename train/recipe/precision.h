@@ -14,7 +14,7 @@ namespace ringlet::train {
 
 enum class Precision : std::uint8_t {
   f32,
-  tf32,  ///< GPUs: factors of products are rounded to 10 bits; elsewhere f32
+  tf32,  ///< GPUs: factors of products are rounded to 11 bits; elsewhere f32
   bf16,
   f16,  ///< with a scale of the loss that follows what f16 can hold (train/loop/loss_scale.h)
   /// Of a run that begins: make_run_setup() takes f32 or bf16, whichever is faster where it runs

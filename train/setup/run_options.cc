@@ -38,7 +38,7 @@ std::vector<Option<Execution>> execution_options() {
              {.help = "seconds that a replica waits for another before it names it and stops",
               .range = from(kShortestTimeout)}),
       option("tf32", &Execution::tf32,
-             {.help = "multiply f32 on tensor cores, with factors rounded to 10 bits: --precision "
+             {.help = "multiply f32 on tensor cores, with factors rounded to 11 bits: --precision "
                       "tf32"}),
       option("deterministic", &Execution::deterministic,
              {.help = "use only kernels that give the same bits in every run"}),

@@ -62,7 +62,7 @@ std::string precision_in_words(const Recipe& recipe) {
     case Precision::automatic:  // a run has none
       break;
     case Precision::tf32:
-      return "products of f32 with factors rounded to 10 bits, on GPUs";
+      return "products of f32 with factors rounded to 11 bits, on GPUs";
     case Precision::bf16:
       return "bf16 activations and products, all else f32";
     case Precision::f16:
