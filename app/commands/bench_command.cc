@@ -191,9 +191,7 @@ nlohmann::json tell_why(const train::TrainOptions& options, const data::Splits& 
     train::TrainOptions other = options;
     other.recipe.batch_size = batch_size;
     other.execution.devices.resize(static_cast<std::size_t>(replicas));
-    train::RunSetup made = train::make_run_setup(other, data, replicas);
-    made.stop_requested = stop_noted;
-    return made;
+    return make_bench_setup(other, data, replicas);
   };
   const std::int64_t batch_size = options.recipe.batch_size;
   const bool lanes = setup(1, batch_size).replica.layout == Layout::lanes;
@@ -223,8 +221,8 @@ int run(const BenchFlags& flags, const CLI::App& command) {
   fit_micro_batches(flags.train, options, data.train->size());
   const train::Execution& execution = options.execution;
   const int ranks = static_cast<int>(execution.devices.size());
-  train::RunSetup setup = train::make_run_setup(options, data, ranks);
-  setup.stop_requested = stop_noted;
+  const train::RunSetup setup = make_bench_setup(options, data, ranks);
+  options.recipe.batch_size = setup.options.recipe.batch_size;
 
   const DType dtype = options.recipe.grad_dtype;
   const std::string exact = options.recipe.exact  ? ", exact"

@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <optional>
 #include <set>
 
@@ -41,21 +40,15 @@ std::int64_t batch_of(const BenchFlags& flags, std::int64_t batch_size, int repl
   return flags.batch == bench::BatchRule::fixed ? batch_size : batch_size * replicas;
 }
 
-/// The options with so many replicas. The images are the same for all numbers: as many as fill
-/// whole batches of each.
+/// The options with so many replicas. The images are the same for all numbers.
 train::TrainOptions options_with(const BenchFlags& flags, int replicas) {
   RawFlags raw = flags.train;
   raw.in_processes = flags.processes;
   raw.replicas = flags.processes ? 1 : replicas;
   train::TrainOptions options = resolve(raw);
   const std::int64_t batch_size = options.recipe.batch_size;
-  std::int64_t unit = batch_size;
-  if (flags.batch == bench::BatchRule::per_replica) {
-    for (const int count : flags.replicas) {
-      if (unit <= options.synthetic_train) unit = std::lcm(unit, batch_size * count);
-    }
-  }
-  fill_batches(raw, options, unit);
+  const int most = *std::max_element(flags.replicas.begin(), flags.replicas.end());
+  fill_batches(raw, options, batch_of(flags, batch_size, most));
   options.recipe.batch_size = batch_of(flags, batch_size, replicas);
   options.recipe.epochs = kManyEpochs;
   return options;
@@ -116,10 +109,16 @@ Prepared prepare(const BenchFlags& flags, const data::Splits& data) {
   Prepared prepared;
   for (const int count : counts) {
     const train::TrainOptions options = options_with(flags, count);
-    train::RunSetup setup = checked([&] { return train::make_run_setup(options, data, count); });
-    setup.stop_requested = stop_noted;
+    train::RunSetup setup = checked([&] { return make_bench_setup(options, data, count); });
+    const std::int64_t batch = setup.options.recipe.batch_size;
+    if (flags.batch == bench::BatchRule::per_replica && batch < options.recipe.batch_size) {
+      throw UsageError(fmt::format(
+          "--batch per-replica: {} replicas have a batch of {}, and there are {} images for "
+          "training; take a smaller --batch-size or fewer replicas",
+          count, options.recipe.batch_size, batch));
+    }
     prepared.rows.push_back({.replicas = count,
-                             .batch = options.recipe.batch_size,
+                             .batch = batch,
                              .shares = do_share(flags, options.execution, count),
                              .layout = setup.replica.layout});
     prepared.setups.push_back(std::move(setup));

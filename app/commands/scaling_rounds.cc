@@ -10,6 +10,7 @@
 #include "app/cli/before_meeting.h"
 #include "app/cli/processes.h"
 #include "app/cli/signals.h"
+#include "app/commands/training_bench.h"
 #include "base/files/atomic_file.h"
 #include "base/files/file_error.h"
 #include "base/files/input_file.h"
@@ -118,8 +119,7 @@ int run_scaling_process(const comm::ProcessPosition& position,
   return run_as_process(position, part.options.execution, [&](comm::Group& group) {
     const nlohmann::json task = parse_json(read_text(task_file(folder), kMostRoundBytes));
     const data::Splits data = open_data(part.flags, part.options);
-    train::RunSetup setup = train::make_run_setup(part.options, data, group.size(), {}, &group);
-    setup.stop_requested = stop_noted;
+    const train::RunSetup setup = make_bench_setup(part.options, data, group.size(), &group);
     const auto ranks = bench::measure_round(group, setup, task.at("warm_up"), task.at("steps"));
     write_file_atomically(part_file(folder, group.first_rank()), part_json(ranks.front()).dump());
     return 0;

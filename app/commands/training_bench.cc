@@ -1,7 +1,9 @@
 #include "app/commands/training_bench.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "app/cli/signals.h"
 #include "app/cli/version.h"
 #include "train/recipe/version.h"
 #include "train/telemetry/device_report.h"
@@ -31,10 +33,19 @@ bool on_gpu(const train::Execution& execution) {
 }
 
 void fill_batches(const RawFlags& flags, train::TrainOptions& options, std::int64_t batch) {
-  if (is_generated(options.recipe.data) && flags.given.count("synthetic_train") == 0 &&
-      batch <= options.synthetic_train) {
-    options.synthetic_train -= options.synthetic_train % batch;
-  }
+  if (!is_generated(options.recipe.data) || flags.given.count("synthetic_train") > 0) return;
+  options.synthetic_train = std::max(batch, options.synthetic_train / batch * batch);
+}
+
+train::RunSetup make_bench_setup(train::TrainOptions options, const data::Splits& data, int ranks,
+                                 comm::Group* group) {
+  const std::int64_t images = data.train->size();
+  std::int64_t& batch = options.recipe.batch_size;
+  batch = std::min(batch, images);
+  train::RunSetup setup = train::make_run_setup(options, data, ranks, {}, group);
+  setup.partition.size = images / batch * batch;
+  setup.stop_requested = stop_noted;
+  return setup;
 }
 
 nlohmann::json training_settings_json(const train::RunSetup& setup) {

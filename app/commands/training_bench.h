@@ -9,6 +9,8 @@
 
 #include "app/cli/flags.h"
 #include "bench/training/scaling.h"
+#include "comm/core/group.h"
+#include "data/dataset.h"
 #include "train/setup/run_setup.h"
 
 namespace ringlet::app {
@@ -40,10 +42,15 @@ inline constexpr int kManyEpochs =
 
 bool on_gpu(const train::Execution& execution);
 
-/// Of images that are generated, as many as fill whole batches of `batch`, where nobody says how
-/// many: an epoch's short last batch would have shapes of its own, for which libraries plan anew
-/// inside of the steps that are measured.
+/// Of images that are generated, as many as fill whole batches of `batch`, one at least, where
+/// nobody says how many.
 void fill_batches(const RawFlags& flags, train::TrainOptions& options, std::int64_t batch);
+
+/// A run whose steps all have a whole batch, of all images at most: what an epoch has beyond these
+/// is left out. A short last batch would be no step of the size that is told, with shapes of its
+/// own, for which libraries plan anew inside of the steps that are measured.
+train::RunSetup make_bench_setup(train::TrainOptions options, const data::Splits& data, int ranks,
+                                 comm::Group* group = nullptr);
 
 /// Where and by which build it was measured, and the settings that hold for any number of replicas.
 nlohmann::json training_settings_json(const train::RunSetup& setup);

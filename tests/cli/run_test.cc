@@ -219,12 +219,12 @@ TEST(BenchTrain, TellsTheMeanBesideTheMedian) {
   EXPECT_NEAR(speed.at("samples_per_second").get<double>() * mean, 64, 1e-6);
 }
 
-/// How many images `bench train` made for batches of 300, by --json.
-std::int64_t images_of_bench(const Arguments& flags) {
+/// How many images `bench train` made for batches of so many, by --json.
+std::int64_t images_of_bench(const Arguments& flags, int batch = 300) {
   const TemporaryDirectory folder;
   const Outcome outcome =
-      ringlet(Arguments{"bench", "train", "--model", "mlp", "--batch-size", "300", "--warm-up", "1",
-                        "--steps", "1", "--json", folder / "speed.json"} +
+      ringlet(Arguments{"bench", "train", "--model", "mlp", "--batch-size", std::to_string(batch),
+                        "--warm-up", "1", "--steps", "1", "--json", folder / "speed.json"} +
               flags);
   EXPECT_TRUE(succeeds(outcome));
   return parse_json(read_file(folder / "speed.json")).at("train_images");
@@ -233,6 +233,24 @@ std::int64_t images_of_bench(const Arguments& flags) {
 TEST(BenchTrain, MakesImagesForWholeBatchesUnlessToldHowMany) {
   EXPECT_EQ(images_of_bench({}), 19800);
   EXPECT_EQ(images_of_bench({"--synthetic-train", "700"}), 700);
+  EXPECT_EQ(images_of_bench({}, 20001), 20001);
+}
+
+/// The mean of several steps, of which an epoch's last would have fewer samples.
+TEST(BenchTrain, MeasuresStepsOfTheBatchThatItTells) {
+  for (const int batch : {64, 128}) {
+    const TemporaryDirectory folder;
+    const int whole = std::min(batch, 100);
+    const Outcome outcome = ringlet({"bench", "train", "--model", "mlp", "--synthetic-train", "100",
+                                     "--batch-size", std::to_string(batch), "--warm-up", "1",
+                                     "--steps", "4", "--json", folder / "speed.json"});
+    ASSERT_TRUE(succeeds(outcome));
+    EXPECT_TRUE(holds(outcome.out, {"global batch " + std::to_string(whole) + ","}));
+    const json speed = parse_json(read_file(folder / "speed.json"));
+    EXPECT_EQ(speed.at("batch_size"), whole);
+    const double mean = speed.at("mean_seconds");
+    EXPECT_NEAR(speed.at("samples_per_second").get<double>() * mean, whole, 1e-6);
+  }
 }
 
 TEST(BenchTrain, TakesImagesOfAnyShape) {

@@ -1,5 +1,6 @@
 // `ringlet bench train --replicas 1,2` as its users see it. Whether rows count is up to the
 // machine: what is held here holds either way.
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -30,10 +31,10 @@ constexpr int kNotGood = 4;
 class Scaling : public ::testing::Test {
  protected:
   /// Two numbers of replicas of a small model.
-  Outcome measure(const Arguments& flags) const {
+  Outcome measure(const Arguments& flags, const char* batch = "16") const {
     return ringlet(Arguments{"bench", "train", "--model", "mlp", "--synthetic-train", "256",
-                             "--batch-size", "16", "--replicas", "2,1", "--budget", "1ms", "--json",
-                             folder_ / "s.json"} +
+                             "--batch-size", batch, "--replicas", "2,1", "--budget", "1ms",
+                             "--json", folder_ / "s.json"} +
                    flags);
   }
   json written() const { return parse_json(read_file(folder_ / "s.json")); }
@@ -95,6 +96,29 @@ TEST_F(Scaling, OfProcessesWithABatchForEach) {
   EXPECT_EQ(all.at("/scaling/rows/1/batch_size"_json_pointer), 32);
   check_row(all.at("/scaling/rows/1"_json_pointer), outcome.out);
   EXPECT_TRUE(has(outcome.out, {"16 samples a replica, as processes x 1 thread"}));
+}
+
+/// Of 256 images a batch of 192 leaves 64 over. Other work adds time to a round beside its steps,
+/// so the least disturbed round says how many samples a step had.
+TEST_F(Scaling, HasStepsOfTheBatchThatItTells) {
+  for (const Arguments& as : {Arguments{}, {"--processes"}}) {
+    const Arguments flags{"--batch", "per-replica", "--steps", "12", "--force"};
+    ASSERT_TRUE(succeeds(measure(flags + as, "96")));
+    const json all = written(), &row = all.at("/scaling/rows/1"_json_pointer);
+    EXPECT_EQ(row.at("batch_size"), 192);
+    double most = 0;
+    for (const json& round : row.at("rounds")) {
+      double step = 0;
+      for (const json& part : round.at("phase_seconds")) step += part.get<double>();
+      most = std::max(most, step * round.at("samples_per_second").get<double>());
+    }
+    EXPECT_GT(most, 0.8 * 192);
+  }
+}
+
+TEST_F(Scaling, NeedsImagesForTheLargestBatch) {
+  EXPECT_TRUE(fails_with(2, measure({"--steps", "2", "--batch", "per-replica"}, "200"),
+                         {"2 replicas have a batch of 400, and there are 256 images"}));
 }
 
 TEST_F(Scaling, OfFewStepsIsNotJudged) {

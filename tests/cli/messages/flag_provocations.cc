@@ -188,6 +188,8 @@ std::vector<Provocation> provocations_by_flags() {
       usage({"bench", "train", "--why", "--replicas", "1,2"}),
       usage({"bench", "train", "--replicas", "1,2,1"}),
       usage({"bench", "train", "--replicas", "1,4", "--batch-size", "3"}),
+      usage({"bench", "train", "--synthetic-train", "8", "--batch-size", "8", "--replicas", "1,2",
+             "--batch", "per-replica"}),
       usage({"bench", "train", "--replicas", "1,2", "--stages", "2"}),
       usage({"bench", "train", "--replicas", "2", "--batch", "per-replica"}),
       {2,
