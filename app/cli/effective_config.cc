@@ -69,13 +69,6 @@ std::string given(const CLI::Option& option) {
   return literal(option, value);
 }
 
-bool is_replaced(const CLI::Option& option) {
-  for (const CLI::Option* other : option.get_excludes()) {
-    if (other->count() > 0) return true;
-  }
-  return false;
-}
-
 /// Whether a switch that was given says a value's part, as --no-normalize does of --normalize.
 bool is_said_by_switch(const CLI::Option& option) {
   if (is_switch(option)) return false;
@@ -112,19 +105,40 @@ std::string comment(const std::string& text) {
   return lines + "\n";
 }
 
+using Said = std::set<const CLI::Option*>;  ///< what has a value in the file so far
+
+/// Whether the file has, or gets, what excludes the option: it cannot have both.
+bool is_replaced(const CLI::App& command, const CLI::Option& option, const Said& said) {
+  const auto others = option.get_excludes();
+  return option.count() == 0 &&
+         std::any_of(others.begin(), others.end(), [&](const CLI::Option* other) {
+           return said.contains(other) || (other->count() > 0 && is_kept(command, *other));
+         });
+}
+
+/// The value that the file gives to the option; empty: none, as to a name that is not UTF-8, which
+/// TOML has to be.
+std::string value_of(const CLI::Option& option, const FlagValues& resolved) {
+  const auto own = resolved.find(key_of(option));
+  const auto given_texts = option.results();
+  if (!std::all_of(given_texts.begin(), given_texts.end(), is_utf8)) return "";
+  if (own != resolved.end() && !is_said_by_switch(option)) return literal(option, own->second);
+  if (option.count() > 0) return given(option);
+  if (is_switch(option)) return "false";
+  const std::string standard = option.get_default_str();
+  return standard.empty() ? "" : literal(option, standard);
+}
+
 /// "lr = 0.1\n", or a comment.
-std::string line_of(const CLI::Option& option, const FlagValues& resolved) {
+std::string line_of(const CLI::App& command, const CLI::Option& option, const FlagValues& resolved,
+                    Said& said) {
   const std::string key = key_of(option);
-  const auto own = resolved.find(key);
-  if (own != resolved.end() && !is_said_by_switch(option))
-    return fmt::format("{} = {}\n", key, literal(option, own->second));
-  if (option.count() > 0) return fmt::format("{} = {}\n", key, given(option));
-  if (is_replaced(option)) return fmt::format("# {} is replaced by what is set\n", key);
-  if (is_switch(option)) return key + " = false\n";
-  if (!option.get_default_str().empty()) {
-    return fmt::format("{} = {}\n", key, literal(option, option.get_default_str()));
-  }
-  return fmt::format("# {} =\n", key);
+  if (is_replaced(command, option, said))
+    return fmt::format("# {} is replaced by what is set\n", key);
+  const std::string value = value_of(option, resolved);
+  if (value.empty()) return fmt::format("# {} =\n", key);
+  said.insert(&option);
+  return fmt::format("{} = {}\n", key, value);
 }
 
 }  // namespace
@@ -132,11 +146,13 @@ std::string line_of(const CLI::Option& option, const FlagValues& resolved) {
 std::string effective_config(const CLI::App& command, const FlagValues& resolved) {
   std::string text = fmt::format("# {0}, version {1}. Read it with: {0} --config FILE\n",
                                  full_name(command), train::kVersion);
+  Said said;
   for (const std::string& group : command.get_groups()) {
     std::string lines;
     for (const CLI::Option* option : command.get_options()) {
       if (option->get_group() != group || !is_kept(command, *option)) continue;
-      lines += "\n" + comment(option->get_description()) + line_of(*option, resolved);
+      lines +=
+          "\n" + comment(option->get_description()) + line_of(command, *option, resolved, said);
     }
     if (!lines.empty()) text += fmt::format("\n\n#### {}\n{}", group, lines);
   }

@@ -193,12 +193,17 @@ void add_measurement_flags(CLI::App& command, AllReduceFlags& flags) {
 
 /// Flags of nccl-tests that mean the same here by another name, or what Ringlet does anyway. Others
 /// of its letters are names of our flags, or answered with those (app/cli/neighbours.cc).
-void add_nccl_flags(CLI::App& command, AllReduceFlags& flags) {
+void add_nccl_flags(CLI::App& command) {
   const char* group = "As in nccl-tests";
   constexpr std::int64_t kMost = 1'000'000'000;
   command
       .add_option_function<std::int64_t>(
-          "-c", [&flags](std::int64_t calls) { flags.options.check = calls != 0; },
+          "-c",
+          [no_check = command.get_option("--no-check")](std::int64_t calls) {
+            if (calls != 0 || no_check->count() > 0) return;
+            no_check->add_result("true");  // a configuration that is printed has that name
+            no_check->run_callback();
+          },
           "0: as --no-check; any other number: check, as without it")
       ->check(whole_number(0, kMost))
       ->type_name("N")
@@ -282,7 +287,7 @@ void add_all_reduce_flags(CLI::App& command, AllReduceFlags& flags) {
                      "here, or by torchrun, mpirun or srun, on several machines too");
   add_measurement_flags(command, flags);
   add_output_flags(command, flags);
-  add_nccl_flags(command, flags);
+  add_nccl_flags(command);
 }
 
 void add_tuning_flags(CLI::App& command, AllReduceFlags& flags) {

@@ -182,6 +182,57 @@ TEST_F(ConfigFile, OfARunServesOtherCommands) {
   }
 }
 
+/// And printed as it was read.
+TEST_F(ConfigFile, IsReadAsItWasPrinted) {
+  const std::string run = in_folder("run");
+  ASSERT_TRUE(succeeds(ringlet(quick_train({"--processes", "2", "--out", run}))));
+  const std::string trace = in_folder("tr.json");
+  const Arguments commands[] = {{"train", "--no-out"},
+                                {"train", "--optimizer", "adamw", "--no-normalize"},
+                                {"eval", "--checkpoint", run},
+                                {"predict", "--checkpoint", run, "--data", "synthetic"},
+                                {"report", run},
+                                {"report", run, "--follow", "--port", "0"},
+                                {"bench", "train"},
+                                {"bench", "all-reduce"},
+                                {"bench", "all-reduce", "-c", "0"},
+                                {"bench", "broadcast"},
+                                {"tune"},
+                                {"simulate", "--alpha", "5us", "--beta", "50G"},
+                                {"pipeline"},
+                                {"pipeline", "--from", trace, "--step", "2"},
+                                {"compare", run, run},
+                                {"inspect", run},
+                                {"devices"}};
+  for (const Arguments& command : commands) {
+    const std::string name = command.front() + " " + command.back();
+    const Outcome first = ringlet(command + Arguments{"--print-config"});
+    ASSERT_TRUE(succeeds(first)) << name;
+    Arguments bare;  // the command and what is no flag
+    for (const std::string& word : command) {
+      if (word.starts_with("-")) break;
+      bare.push_back(word);
+    }
+    bare.emplace_back("--print-config");
+    bare.emplace_back("--config");
+    const Outcome second = ringlet(bare + Arguments{file(first.out)});
+    ASSERT_TRUE(succeeds(second)) << name;
+    const Outcome third = ringlet(bare + Arguments{file(second.out)});
+    EXPECT_EQ(second.out, third.out) << name;
+    // 4K is 4096 and [1] is 1 when it is read, so what it was read as says whether it was the same.
+    EXPECT_EQ(value_of("no-check", first), value_of("no-check", second)) << name;
+  }
+  EXPECT_EQ(value_of("no-check", ringlet({"bench", "all-reduce", "-c", "0", "--print-config"})),
+            "true");
+}
+
+TEST_F(ConfigFile, OfARunInAFolderThatIsNotUtf8IsRead) {
+  const std::string run = in_folder("o\xff");
+  ASSERT_TRUE(succeeds(ringlet(quick_train({"--out", run}))));
+  const Outcome told = ringlet({"train", "--print-config", "--config", run + "/config.toml"});
+  EXPECT_EQ(value_of("model", told), "\"mlp\"");
+}
+
 TEST_F(ConfigFile, NamesTheCommandThatReadsIt) {
   for (const Arguments& command :
        {Arguments{"train"}, Arguments{"bench", "train"}, Arguments{"bench", "all-reduce"}}) {
