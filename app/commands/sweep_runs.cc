@@ -36,6 +36,7 @@
 #include "app/sweep/sweep_plan.h"
 #include "app/sweep/sweep_results.h"
 #include "base/descriptor.h"
+#include "base/error.h"
 #include "base/files/atomic_file.h"
 #include "base/files/file_error.h"
 #include "base/files/input_file.h"
@@ -177,6 +178,8 @@ class Sweep {
   void go_on_in(const fs::path& folder);
   /// Throws UsageError where a run would refuse a setting's flags.
   void check_settings() const;
+  /// Throws UsageError or Error where no setting gets as far as its first step: other seeds would
+  /// not either.
   void run();
   /// Says what came of it. Returns the exit code.
   int finish() const;
@@ -193,6 +196,8 @@ class Sweep {
   void start(std::size_t run);
   void look();
   void note(std::size_t run, int code);
+  bool failed_at_start(std::size_t run) const;
+  bool nothing_trains() const;
   void note_figures(std::size_t run, Outcome& outcome) const;
   void write() const;
   void show(std::size_t run) const;
@@ -302,6 +307,19 @@ void Sweep::note(std::size_t run, int code) {
   print_if_possible([&] { show(run); });
 }
 
+bool Sweep::failed_at_start(std::size_t run) const {
+  std::error_code error;
+  const auto bytes = fs::file_size(folder_of(run) / "metrics.jsonl", error);
+  return outcomes_[run].status == Status::failed && (error || bytes == 0);
+}
+
+bool Sweep::nothing_trains() const {
+  for (std::size_t i = 0; i < plan_.settings.size(); ++i) {  // the first seed's runs
+    if (!failed_at_start(i)) return false;
+  }
+  return true;
+}
+
 void Sweep::write() const {
   write_file_atomically(folder_ / kRecord, row_a_line(to_json(plan_, outcomes_, flags_.words)));
   sweep::Curves curves(plan_.runs.size());
@@ -387,15 +405,20 @@ void Sweep::run() {
   std::size_t next = 0;
   const auto at_once = static_cast<std::size_t>(flags_.runs_at_once);
   while (true) {
-    while (next < plan_.runs.size() && running_.size() < at_once && !stop_noted()) {
+    while (next < plan_.runs.size() && running_.size() < at_once && !stop_noted() &&
+           !nothing_trains()) {
       if (outcomes_[next].status == Status::waiting) start(next);
       ++next;
     }
-    if (running_.empty()) return;
+    if (running_.empty()) break;
     std::this_thread::sleep_for(kLook);
     look();
     show_progress();
   }
+  if (!nothing_trains()) return;
+  const std::string why = fmt::format("{}: {}", name_of(plan_, plan_.runs[0]), outcomes_[0].error);
+  if (outcomes_[0].exit_code == kUsage) throw UsageError(why);
+  throw Error(why);
 }
 
 int Sweep::finish() const {

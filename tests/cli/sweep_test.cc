@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 #include <system_error>
+#include <tuple>
 #include <vector>
 
 #include "tests/cli/program.h"
@@ -93,6 +94,20 @@ TEST_F(Sweep, TurnsSwitchesOnAndOff) {
   EXPECT_TRUE(holds(read_file(out() + "/nesterov=true,seed=1/config.toml"), {"\nnesterov = true"}));
   EXPECT_TRUE(
       holds(read_file(out() + "/nesterov=false,seed=1/config.toml"), {"\nnesterov = false"}));
+}
+
+/// As other seeds would fail alike.
+TEST_F(Sweep, EndsWhereNothingTrains) {
+  for (const auto& [flags, code, why] :
+       {std::tuple{Arguments{"--freeze", "nosuch"}, 2, "--freeze: 'nosuch' is no layer"},
+        {Arguments{"--stages", "99"}, 2, "99 stages of a model"},
+        {Arguments{"--init", "nosuch"}, 1, "nosuch: there is no such file"}}) {
+    const Outcome outcome = go(Arguments{"--seeds", "1,2", "--force"} + flags);
+    EXPECT_EQ(outcome.code, code) << outcome.err;
+    EXPECT_TRUE(holds(outcome.err, {"error: seed 1: ", why}));
+    EXPECT_FALSE(fs::exists(out() + "/seed=2"));
+    EXPECT_EQ(record().at("runs").at(1).at("status"), "waiting");
+  }
 }
 
 TEST_F(Sweep, RunsSeveralAtOnceWithTheSameBytes) {
