@@ -93,12 +93,16 @@ std::optional<int> parse(CLI::App& app, Settings& settings, const Action& action
   } catch (const CLI::ParseError& error) {
     return refuse_command_line(argc, argv, explain(app, error));
   } catch (const UsageError& error) {
-    return refuse_command_line(argc, argv, error.what());
+    return refuse_command_line(argc, argv, settings.with_origins(error.what()));
   } catch (const DeviceError& error) {
     return refuse_command_line(argc, argv, error.what());
   }
   if (!settings.print_only()) return {};
-  fmt::print("{}", effective_config(*chosen_command(app), action.values()));
+  try {
+    fmt::print("{}", effective_config(*chosen_command(app), action.values()));
+  } catch (const UsageError& error) {
+    throw UsageError(settings.with_origins(error.what()));
+  }
   return 0;
 }
 
@@ -111,7 +115,12 @@ int run_program(int argc, char** argv) {
     describe(app, action);
     Settings settings(app);
     const auto code = parse(app, settings, action, argc, argv);
-    return code ? *code : action.run();
+    if (code) return *code;
+    try {
+      return action.run();
+    } catch (const UsageError& error) {
+      throw UsageError(settings.with_origins(error.what()));
+    }
   } catch (const Told& told) {
     return told.code();
   } catch (const Stopped&) {

@@ -41,7 +41,8 @@ struct ConfigEntry {
 /// larger or more deeply nested than any configuration.
 std::vector<ConfigEntry> parse_config(std::string_view text, const std::string& source);
 
-/// The same of a file, which is named in errors as it is written here.
-std::vector<ConfigEntry> read_config(const std::filesystem::path& file);
+/// The same of a file, which is named in errors as it is written here; `named_by`: what named it.
+std::vector<ConfigEntry> read_config(const std::filesystem::path& file,
+                                     const char* named_by = "--config");
 
 }  // namespace ringlet::app

@@ -21,21 +21,20 @@ bool is_named_pipe(const fs::path& file) {
          !name.starts_with("/proc/");
 }
 
-[[noreturn]] void fail(const std::filesystem::path& file, const std::string& why) {
-  throw ConfigError(fmt::format("--config {} cannot be read ({})", file.string(), why));
-}
-
 }  // namespace
 
-std::vector<ConfigEntry> read_config(const std::filesystem::path& file) {
+std::vector<ConfigEntry> read_config(const std::filesystem::path& file, const char* named_by) {
+  const auto fail = [&](const std::string& why) {
+    throw ConfigError(fmt::format("{} {} cannot be read ({})", named_by, file.string(), why));
+  };
   std::error_code error;
-  if (std::filesystem::is_directory(file, error)) fail(file, "it is a folder");
-  if (is_named_pipe(file)) fail(file, "it is a pipe, which may never get a writer; name a file");
+  if (std::filesystem::is_directory(file, error)) fail("it is a folder");
+  if (is_named_pipe(file)) fail("it is a pipe, which may never get a writer; name a file");
   std::ifstream stream(file, std::ios::binary);
-  if (!stream) fail(file, std::generic_category().message(errno));
+  if (!stream) fail(std::generic_category().message(errno));
   std::string text(kMaxConfigBytes + 1, '\0');  // one more than is taken: told apart, never loaded
   stream.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (stream.bad()) fail(file, std::generic_category().message(errno));
+  if (stream.bad()) fail(std::generic_category().message(errno));
   text.resize(static_cast<std::size_t>(stream.gcount()));
   return parse_config(text, file.string());
 }

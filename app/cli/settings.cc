@@ -7,6 +7,7 @@
 #include <cctype>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <string_view>
 
@@ -15,6 +16,8 @@
 #include "app/cli/suggest.h"
 #include "base/one_line.h"
 #include "comm/processes/launch.h"
+#include "data/open_dataset.h"
+#include "train/recipe/recipe_options.h"
 
 namespace ringlet::app {
 
@@ -26,9 +29,9 @@ constexpr std::string_view kPrefix = "RINGLET_";
 /// comm/processes/launch.h) and of the scripts.
 const std::set<std::string>& other_variables() {
   static const std::set<std::string> names{
-      "RINGLET_CONFIG",        "RINGLET_DATA",      "RINGLET_ISA",  "RINGLET_PROCESS",
-      "RINGLET_PROCESS_COUNT", "RINGLET_RUN",       "RINGLET_HUB",  "RINGLET_TOKEN",
-      "RINGLET_JOBS",          "RINGLET_LOG_LINES", "RINGLET_BOARD"};
+      "RINGLET_CONFIG",        "RINGLET_DATA",      "RINGLET_ISA",   "RINGLET_PROCESS",
+      "RINGLET_PROCESS_COUNT", "RINGLET_RUN",       "RINGLET_HUB",   "RINGLET_TOKEN",
+      "RINGLET_JOBS",          "RINGLET_LOG_LINES", "RINGLET_BOARD", kOfSweep};
   return names;
 }
 
@@ -36,6 +39,8 @@ const std::set<std::string>& other_variables() {
 std::string environment(const std::string& name) {
   return comm::environment_variable(name).value_or("");
 }
+
+bool is_of_sweep() { return !environment(kOfSweep).empty(); }
 
 bool takes_list(const CLI::Option& option) { return option.get_items_expected_max() > 1; }
 /// Whether a flag may stand without its value: --processes [N].
@@ -101,6 +106,51 @@ std::vector<CLI::Option*> settable_flags(CLI::App& command) {
 
 }  // namespace
 
+namespace {
+
+/// What all runs of a sweep, or of one configuration, would write to the same place.
+bool is_file_of_one_run(const std::string& key) {
+  return key == "metrics" || key == "tensorboard" || key == "trace";
+}
+
+/// Whether `option` takes these values; it is left as it was. `is_truth`: they are a boolean's.
+bool takes(CLI::Option& option, const std::vector<std::string>& values, bool is_truth,
+           bool is_list) {
+  if (is_switch(option)) return is_truth;
+  if (is_list && !takes_list(option)) return false;
+  bool is_taken = true;
+  try {
+    option.add_result(values);
+    option.run_callback();
+  } catch (const CLI::ParseError&) {
+    is_taken = false;
+  }
+  option.clear();
+  return is_taken;
+}
+
+/// Whether a flag that counts more has chosen what `option` is not for, as --optimizer adamw has
+/// with momentum, and --data synthetic with image-size.
+bool has_no_place(const CLI::App& command, const CLI::Option& option,
+                  const std::function<std::string(const std::string& key)>& chosen_above) {
+  const std::string data = chosen_above("data");
+  const bool is_without_pictures = !data.empty() && !data::is_picture_folder(data);
+  if (key_of(option) == "skip-broken") return is_without_pictures;
+  for (const auto& row : train::recipe_options().rows()) {
+    if (!row.has_flag || command.get_option_no_throw(row.flag_name()) != &option) continue;
+    if (row.only.key != nullptr) {
+      const std::string chosen = chosen_above(row.only.key);
+      const auto& fitting = row.only.values;
+      return !chosen.empty() && std::find(fitting.begin(), fitting.end(), chosen) == fitting.end();
+    }
+    const bool fits = row.key == "image_size" && data::takes_image_size(data);
+    return row.of_photographs && is_without_pictures && !fits;
+  }
+  return false;
+}
+
+}  // namespace
+
 CLI::App* chosen_command(CLI::App& app) {
   const auto commands = app.get_subcommands();
   return commands.empty() ? &app : chosen_command(*commands.front());
@@ -160,17 +210,49 @@ void Settings::apply(std::vector<std::string>& warnings) {
   command_ = chosen_command(app_);
   if (settable_flags(*command_).empty()) return;
   apply(from_environment());
+  const char* named_by = file_.empty() ? "RINGLET_CONFIG" : "--config";
   if (file_.empty()) file_ = config_file_of(*command_);
-  if (!file_.empty()) apply(from_file(file_));
+  if (!file_.empty()) apply(from_file(file_, named_by));
   for (CLI::Option* option : settable_flags(*command_)) {
     if (required_.count(option) > 0 && option->count() == 0) {
       throw CLI::RequiredError(option->get_name());
     }
   }
+  if (!environment("RINGLET_PROCESS").empty()) return;  // who started us has said it
   warnings = suspicious_variables();
+  warnings.insert(warnings.end(), passed_over_.begin(), passed_over_.end());
 }
 
-std::vector<Settings::Setting> Settings::from_environment() const {
+bool Settings::suits_another(const std::string& key, const std::vector<std::string>& values,
+                             bool is_truth, bool is_list) const {
+  bool suits = false;
+  for_each_command(app_, [&](CLI::App& command) {
+    CLI::Option* option = command.get_option_no_throw("--" + key);
+    if (suits || &command == command_ || option == nullptr || key_of(*option) != key) return;
+    suits = takes(*option, values, is_truth, is_list);
+  });
+  return suits;
+}
+
+void Settings::pass_over(const std::string& origin) {
+  passed_over_.push_back(fmt::format("{} is passed over: for '{}' it is another kind of flag",
+                                     origin, command_->get_name()));
+}
+
+std::string Settings::with_origins(const std::string& message) const {
+  std::string told;
+  for (const auto& [option, origin] : origins_) {
+    const std::string flag = "--" + key_of(*option);
+    const auto at = message.find(flag);
+    if (at == message.npos) continue;
+    const std::size_t end = at + flag.size();
+    if (end < message.size() && (message[end] == '-' || std::isalnum(message[end]) != 0)) continue;
+    told += fmt::format("{}{} is set by {}", told.empty() ? " (" : ", ", flag, origin);
+  }
+  return message + (told.empty() ? "" : told + ")");
+}
+
+std::vector<Settings::Setting> Settings::from_environment() {
   std::vector<Setting> settings;
   for (CLI::Option* option : settable_flags(*command_)) {
     std::string name, text;
@@ -180,9 +262,14 @@ std::vector<Settings::Setting> Settings::from_environment() const {
       text = environment(name);
     }
     if (text.empty()) continue;
+    if (is_of_sweep() && is_file_of_one_run(key_of(*option))) continue;
     std::string value = text;
     if (is_switch(*option)) {
       value = truth(value);
+      if (value.empty() && suits_another(key_of(*option), {text}, false, false)) {
+        pass_over(name);
+        continue;
+      }
       if (value.empty()) {
         throw ConfigError(fmt::format("{} is '{}', which is neither true nor false", name, text));
       }
@@ -206,12 +293,18 @@ bool is_of_run(const std::string& file) {
 
 }  // namespace
 
-std::vector<Settings::Setting> Settings::from_file(const std::string& file) const {
+std::vector<Settings::Setting> Settings::from_file(const std::string& file, const char* named_by) {
   std::vector<Setting> settings, by_second_name;
-  // A run's `out` is its folder. Other commands write a file of that name.
-  const bool passes_over_out = command_->get_name() != "train" && is_of_run(file);
+  // A run's `out` is its folder. Other commands write a file of that name. Its trace and the like
+  // go with that folder: neither another command nor a run elsewhere takes their place.
+  const bool is_of_train = command_ == app_.get_subcommand("train"), of_run = is_of_run(file);
+  const bool is_own = of_run && std::filesystem::path(file).filename() == "config.toml";
+  const auto is_given = [this](const char* flag) { return command_->count(flag) > 0; };
+  const bool keeps_files =
+      !is_of_sweep() &&
+      (is_of_train ? !is_own || !(is_given("--out") || is_given("--no-out")) : !of_run);
   constexpr std::size_t kShown = 200;  // bytes of a key
-  for (ConfigEntry& entry : read_config(file)) {
+  for (ConfigEntry& entry : read_config(file, named_by)) {
     const std::string location = fmt::format("{}:{}: ", file, entry.line);
     if (only_typed().count(entry.key) > 0) {
       throw ConfigError(fmt::format(
@@ -228,13 +321,22 @@ std::vector<Settings::Setting> Settings::from_file(const std::string& file) cons
     if (option == nullptr) continue;  // another command's flag
     const std::vector<std::string> keys = keys_of(*option);
     if (std::find(keys.begin(), keys.end(), entry.key) == keys.end()) continue;
-    if (passes_over_out && entry.key == "out") continue;
+    if (of_run && !is_of_train && entry.key == "out") continue;
+    if (!keeps_files && is_file_of_one_run(keys.front())) continue;
     const std::string origin = location + entry.key;
     const bool truth = entry.kind == ConfigEntry::Kind::boolean;
+    const bool is_list = entry.kind == ConfigEntry::Kind::list;
+    const bool fits = is_switch(*option) ? truth
+                      : truth            ? may_stand_alone(*option)
+                                         : !is_list || takes_list(*option);
+    if (!fits && suits_another(entry.key, entry.values, truth, is_list)) {
+      if (!of_run) pass_over(origin);
+      continue;
+    }
     if (is_switch(*option) && !truth) {
       throw ConfigError(origin + ": it is a switch; write true or false");
     }
-    if (entry.kind == ConfigEntry::Kind::list && !takes_list(*option)) {
+    if (is_list && !takes_list(*option)) {
       throw ConfigError(origin + ": it takes one value, not a list");
     }
     if (entry.values.empty()) require_value(*option, origin, "");
@@ -244,7 +346,7 @@ std::vector<Settings::Setting> Settings::from_file(const std::string& file) cons
       entry.values = {""};
     }
     auto& named = entry.key == keys.front() ? settings : by_second_name;
-    named.push_back({option, std::move(entry.values), origin});
+    named.push_back({option, std::move(entry.values), origin, of_run});
   }
   std::ranges::move(by_second_name, std::back_inserter(settings));  // a key counts more
   return settings;
@@ -252,8 +354,14 @@ std::vector<Settings::Setting> Settings::from_file(const std::string& file) cons
 
 void Settings::apply(const std::vector<Setting>& level) {
   std::map<const CLI::Option*, const Setting*> set_here;
+  const auto chosen_above = [&](const std::string& key) {
+    const CLI::Option* option = command_->get_option_no_throw("--" + key);
+    const bool is_above = option != nullptr && option->count() > 0 && !set_here.contains(option);
+    return is_above ? option->results().front() : std::string();
+  };
   for (const Setting& setting : level) {
-    bool silenced = setting.option->count() > 0;
+    bool silenced =
+        setting.option->count() > 0 || has_no_place(*command_, *setting.option, chosen_above);
     for (const CLI::Option* other : setting.option->get_excludes()) {
       if (const auto rival = set_here.find(other); rival != set_here.end()) {
         throw ConfigError(
@@ -266,15 +374,21 @@ void Settings::apply(const std::vector<Setting>& level) {
       setting.option->add_result(setting.values);
       setting.option->run_callback();
     } catch (const CLI::ParseError& error) {
-      throw ConfigError(
-          fmt::format("{}: {}", setting.origin, reason(*setting.option, error.what())));
+      const std::string why = reason(*setting.option, error.what());
+      setting.option->clear();
+      const bool is_list = setting.values.size() > 1;
+      if (!suits_another(key_of(*setting.option), setting.values, false, is_list)) {
+        throw ConfigError(fmt::format("{}: {}", setting.origin, why));
+      }
+      if (!setting.is_of_run) pass_over(setting.origin);
+      continue;
     }
     set_here[setting.option] = &setting;
+    origins_[setting.option] = setting.origin;
   }
 }
 
 std::vector<std::string> Settings::suspicious_variables() const {
-  if (!environment("RINGLET_PROCESS").empty()) return {};  // who started us has said it
   std::vector<std::string> known(other_variables().begin(), other_variables().end());
   for (const std::string& key : keys_) known.push_back(variable_of(key));
   std::vector<std::string> warnings;

@@ -6,7 +6,8 @@
 //   the default        of the model, or of the flag
 //
 // A flag that is set also silences, further down, the flags that it cannot be combined with:
-// --replicas on the command line silences the devices of the file.
+// --replicas on the command line silences the devices of the file. What is of another kind in
+// another command (processes is a number in one and a switch in another) goes to that alone.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -32,6 +33,10 @@ bool is_switch(const CLI::Option& option);
 /// Whether files and variables may set it: all but those that ask for help or name the file.
 bool can_be_set(const CLI::Option& option);
 
+/// The variable that a sweep sets for its runs. What all of them would write at once (metrics,
+/// tensorboard, trace) they take from no file and no other variable.
+inline constexpr const char* kOfSweep = "RINGLET_OF_SWEEP";
+
 /// The configuration file that the command was given; empty: none.
 std::string config_file_of(const CLI::App& command);
 
@@ -45,6 +50,10 @@ class Settings {
   /// and line or the variable, and CLI::RequiredError. Warnings go to `warnings`, a line each.
   void apply(std::vector<std::string>& warnings);
 
+  /// `message`, and of each flag that it names where that was set, unless on the command line:
+  /// "... leave --lr out (--lr is set by RINGLET_LR)".
+  std::string with_origins(const std::string& message) const;
+
   /// Whether --print-config was given.
   bool print_only() const { return print_only_; }
 
@@ -52,19 +61,26 @@ class Settings {
   struct Setting {
     CLI::Option* option;
     std::vector<std::string> values;
-    std::string origin;  ///< "run.toml:3: batch-size" or "RINGLET_BATCH_SIZE"
+    std::string origin;      ///< "run.toml:3: batch-size" or "RINGLET_BATCH_SIZE"
+    bool is_of_run = false;  ///< of a file that a run keeps
   };
 
   void prepare(CLI::App& command);
-  std::vector<Setting> from_environment() const;
-  std::vector<Setting> from_file(const std::string& file) const;
+  std::vector<Setting> from_environment();
+  std::vector<Setting> from_file(const std::string& file, const char* named_by);
   void apply(const std::vector<Setting>& level);
+  /// Whether a flag of this name of another command takes the values.
+  bool suits_another(const std::string& key, const std::vector<std::string>& values, bool is_truth,
+                     bool is_list) const;
+  void pass_over(const std::string& origin);
   std::vector<std::string> suspicious_variables() const;
 
   CLI::App& app_;
-  CLI::App* command_ = nullptr;      ///< the chosen one, in apply()
-  std::set<std::string> keys_;       ///< of all commands
-  std::set<CLI::Option*> required_;  ///< of all commands
+  CLI::App* command_ = nullptr;                        ///< the chosen one, in apply()
+  std::set<std::string> keys_;                         ///< of all commands
+  std::set<CLI::Option*> required_;                    ///< of all commands
+  std::map<const CLI::Option*, std::string> origins_;  ///< of what is not the command line's
+  std::vector<std::string> passed_over_;               ///< in words
   std::string file_;
   bool print_only_ = false;
 };

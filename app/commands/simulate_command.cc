@@ -87,8 +87,10 @@ void add_simulate_command(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand(
       "simulate", "play all-reduce strategies on machines that are not there, of up to 4096 ranks");
   add_simulate_flags(*command, *flags);
-  command->callback(
-      [flags, command, &action] { action = [=] { return simulate(*flags, *command); }; });
+  command->callback([flags, command, &action] {
+    note_step_flags(*command, *flags);
+    action = [=] { return simulate(*flags, *command); };
+  });
 }
 
 }  // namespace ringlet::app

@@ -326,14 +326,17 @@ void add_simulate_flags(CLI::App& command, SimulateFlags& flags) {
   add_force_flag(command, flags.force)->group(kFiles);
 }
 
+void note_step_flags(const CLI::App& command, SimulateFlags& flags) {
+  flags.types_batch = command.count("--batch-size") > 0;
+  flags.types_buckets = command.count("--bucket-kb") > 0;
+}
+
 std::vector<bench::StepSpec> steps_of(const SimulateFlags& flags) {
   const bool step = !flags.step.model.empty(), compute = flags.step.compute_s > 0;
   require_beside(step, "--train-step", compute, "--compute");
   require_beside(compute, "--compute", step, "--train-step");
-  require_beside(!flags.bucket_kb.empty(), "--bucket-kb", step, "--train-step");
-  // A configuration that --print-config wrote has the default in words.
-  const bool batch = flags.step.batch_size != bench::StepSpec().batch_size;
-  require_beside(batch, "--batch-size", step, "--train-step");
+  require_beside(flags.types_buckets, "--bucket-kb", step, "--train-step");
+  require_beside(flags.types_batch, "--batch-size", step, "--train-step");
   std::vector<bench::StepSpec> steps;
   if (step && flags.bucket_kb.empty()) steps = {flags.step};
   for (const std::int64_t kb : flags.bucket_kb) {

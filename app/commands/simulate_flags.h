@@ -27,9 +27,14 @@ struct SimulateFlags {
   std::vector<std::int64_t> bucket_kb{};
   std::filesystem::path from{}, measured{}, json{}, trace{}, report{};
   bool force = false;
+  /// The command line itself gave them. Set elsewhere, they may be meant for a training.
+  bool types_batch = false, types_buckets = false;
 };
 
 void add_simulate_flags(CLI::App& command, SimulateFlags& flags);
+
+/// To be called in the command's callback, when nothing but the command line was read.
+void note_step_flags(const CLI::App& command, SimulateFlags& flags);
 
 /// From the flags, a file, or this machine's table. Throws UsageError where nothing says them.
 bench::Costs costs_of(const SimulateFlags& flags);

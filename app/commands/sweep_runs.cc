@@ -218,7 +218,7 @@ class Sweep {
 };
 
 RunFlags Sweep::flags_of(std::size_t run) const {
-  RunFlags flags{{command_.get_name()}, {}};
+  RunFlags flags{{command_.get_name()}, {std::string(kOfSweep) + "=1"}};
   flags.words.insert(flags.words.end(), flags_.words.begin(), flags_.words.end());
   for (std::size_t i = 0; i < plan_.axes.size(); ++i) {
     flags.add(*command_.get_option("--" + plan_.axes[i].key),

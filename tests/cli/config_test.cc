@@ -182,7 +182,70 @@ TEST_F(ConfigFile, OfARunServesOtherCommands) {
   }
 }
 
-/// And printed as it was read.
+/// A value of another kind goes to the command that takes it.
+TEST_F(ConfigFile, PassesOverWhatIsOfAnotherKindElsewhere) {
+  struct Case {
+    Arguments command;
+    const char* text;
+    const char* variable;
+    const char* value;
+  };
+  const std::string run = in_folder("run");
+  ASSERT_TRUE(succeeds(ringlet(quick_train({"--out", run}))));
+  const Case cases[] = {
+      {{"bench", "all-reduce"}, "processes = 2\n", "RINGLET_PROCESSES", "2"},
+      {{"predict", "--checkpoint", run}, "split = 0.2\n", "RINGLET_SPLIT", "0.2"},
+      {{"eval", "--checkpoint", run}, "precision = \"auto\"\n", "RINGLET_PRECISION", "auto"},
+      {{"train"}, "replicas = [1, 2]\n", "RINGLET_REPLICAS", "1,2"},
+      {{"train"}, "bucket-kb = [1, 2]\n", "RINGLET_BUCKET_KB", "1,2"}};
+  for (const auto& [command, text, variable, value] : cases) {
+    const Arguments line = command + Arguments{"--print-config"};
+    const Outcome usual = ringlet(line);
+    const Outcome by_file = ringlet(line + Arguments{"--config", file(text)});
+    const Outcome by_variable = ringlet(line, {.environment = {{variable, value}}});
+    for (const Outcome& outcome : {by_file, by_variable}) {
+      EXPECT_EQ(outcome.code, 0) << outcome.err;
+      EXPECT_EQ(outcome.out, usual.out) << text;
+      EXPECT_TRUE(holds(outcome.err, {" is passed over: for '"}));
+    }
+  }
+  const Arguments simulate{"simulate", "--alpha", "5us", "--beta", "50G"};
+  EXPECT_TRUE(succeeds(ringlet(simulate + Arguments{"--config", file("batch-size = 64\n")})));
+  EXPECT_TRUE(fails_with(2, ringlet(simulate + Arguments{"--batch-size", "64"}),
+                         {"--batch-size needs --train-step beside it"}));
+}
+
+/// What the command line chooses leaves no place for some of what a run has written out.
+TEST_F(ConfigFile, IsSilencedWhereWhatItIsForIsNotChosen) {
+  const std::string sgd = file(std::string(kQuick) + "optimizer = \"sgd\"\nmomentum = 0.8\n");
+  const Arguments line{"train", "--config", sgd};
+  EXPECT_EQ(value_of("momentum", ringlet(line + Arguments{"--print-config"})), "0.8");
+  EXPECT_TRUE(succeeds(ringlet(line + Arguments{"--optimizer", "adamw"})));
+  EXPECT_TRUE(fails_with(2, ringlet(line + Arguments{"--optimizer", "adamw", "--momentum", "0.8"}),
+                         {"--momentum: is SGD's"}));
+  const std::string pictures = file(std::string(kQuick) + "image-size = 48\nskip-broken = true\n");
+  EXPECT_TRUE(succeeds(ringlet({"train", "--config", pictures, "--data", "synthetic"})));
+  EXPECT_TRUE(fails_with(2, ringlet({"train", "--config", pictures}), {"--image-size is about"}));
+}
+
+/// The files of one run are not replaced by another's.
+TEST_F(ConfigFile, OfARunLeavesItsFilesAlone) {
+  const std::string run = in_folder("run"), trace = in_folder("tr.json");
+  const std::string metrics = in_folder("m.jsonl"), config = run + "/config.toml";
+  ASSERT_TRUE(succeeds(ringlet(
+      quick_train({"--processes", "2", "--out", run, "--trace", trace, "--metrics", metrics}))));
+  const std::string traced = read_file(trace), measured = read_file(metrics);
+  const Arguments own{"--config", config, "--force"};
+  ASSERT_TRUE(succeeds(ringlet(Arguments{"bench", "all-reduce", "--begin", "4K", "--end", "4K",
+                                         "--iterations", "1", "--strategies", "ring"} +
+                               own)));
+  ASSERT_TRUE(
+      succeeds(ringlet(Arguments{"train", "--out", in_folder("again"), "--max-steps", "1"} + own)));
+  EXPECT_EQ(read_file(trace), traced);
+  EXPECT_EQ(read_file(metrics), measured);
+}
+
+/// A run's file and what each command prints are read by every command, and printed as they were.
 TEST_F(ConfigFile, IsReadAsItWasPrinted) {
   const std::string run = in_folder("run");
   ASSERT_TRUE(succeeds(ringlet(quick_train({"--processes", "2", "--out", run}))));
@@ -221,6 +284,9 @@ TEST_F(ConfigFile, IsReadAsItWasPrinted) {
     EXPECT_EQ(second.out, third.out) << name;
     // 4K is 4096 and [1] is 1 when it is read, so what it was read as says whether it was the same.
     EXPECT_EQ(value_of("no-check", first), value_of("no-check", second)) << name;
+    EXPECT_TRUE(
+        succeeds(ringlet(command + Arguments{"--print-config", "--config", run + "/config.toml"})))
+        << name;
   }
   EXPECT_EQ(value_of("no-check", ringlet({"bench", "all-reduce", "-c", "0", "--print-config"})),
             "true");
@@ -231,6 +297,20 @@ TEST_F(ConfigFile, OfARunInAFolderThatIsNotUtf8IsRead) {
   ASSERT_TRUE(succeeds(ringlet(quick_train({"--out", run}))));
   const Outcome told = ringlet({"train", "--print-config", "--config", run + "/config.toml"});
   EXPECT_EQ(value_of("model", told), "\"mlp\"");
+}
+
+TEST_F(ConfigFile, IsNamedWhereItSetWhatIsRefused) {
+  const std::string run = in_folder("run");
+  ASSERT_TRUE(succeeds(ringlet(quick_train({"--out", run}))));
+  const Arguments resume{"train", "--resume", run};
+  EXPECT_TRUE(fails_with(2, ringlet(resume, {.environment = {{"RINGLET_LR", "0.5"}}}),
+                         {"contradicts --lr 0.5", "(--lr is set by RINGLET_LR)"}));
+  EXPECT_TRUE(fails_with(2, ringlet(resume + Arguments{"--config", file("\nlr = 0.5\n")}),
+                         {"contradicts --lr 0.5", "(--lr is set by ", ".toml:2: lr)"}));
+  const Outcome typed = ringlet(resume + Arguments{"--lr", "0.5"});
+  EXPECT_EQ(typed.err.find("is set by"), std::string::npos) << typed.err;
+  EXPECT_TRUE(fails_with(2, ringlet({"devices"}, {.environment = {{"RINGLET_CONFIG", "/no/such"}}}),
+                         {"RINGLET_CONFIG /no/such cannot be read"}));
 }
 
 TEST_F(ConfigFile, NamesTheCommandThatReadsIt) {

@@ -110,6 +110,18 @@ TEST_F(Sweep, EndsWhereNothingTrains) {
   }
 }
 
+/// What all runs would write to one place they take from nowhere.
+TEST_F(Sweep, LeavesTheFilesOfOneRunAlone) {
+  const Arguments line = quick_train({"--out", out(), "--seeds", "1,2", "--config"});
+  const auto with = [&](const char* name) { return (folder_ / name).string(); };
+  write_file(folder_ / "c.toml", "trace = \"" + with("tr.json") + "\"\n");
+  ASSERT_TRUE(succeeds(ringlet(line + Arguments{with("c.toml")},
+                               {.environment = {{"RINGLET_METRICS", with("m.jsonl")},
+                                                {"RINGLET_TENSORBOARD", with("tb")}}})));
+  EXPECT_EQ(entries(folder_.path()), (std::set<std::string>{"c.toml", "sweep"}));
+  EXPECT_TRUE(fs::exists(out() + "/seed=2/metrics.jsonl"));
+}
+
 TEST_F(Sweep, RunsSeveralAtOnceWithTheSameBytes) {
   ASSERT_TRUE(succeeds(go({"--seeds", "1,2,3"})));
   std::map<std::string, std::string> one_by_one;

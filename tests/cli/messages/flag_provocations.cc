@@ -227,6 +227,7 @@ std::vector<Provocation> provocations_by_flags() {
        }},
       // Configurations and variables.
       usage_of_train({"--config", "/no/such"}),
+      usage_of_train({}, {{"RINGLET_CONFIG", "/no/such"}}),
       config("batch-size = [[1]]\n"),
       config("batch-size = \n"),
       config("[table]\na = 1\n"),
