@@ -47,8 +47,7 @@ CLI::Validator number_of(train::OptionRow row) {
       [row](std::string& text) -> std::string {
         const auto value = row.parse(text);
         if (!value) return fmt::format("'{}' {}", text, row.refusal(text));
-        if (!std::holds_alternative<double>(*value))
-          text = train::text_of(*value);  // CLI11 takes 010 for 8
+        if (!std::holds_alternative<double>(*value)) text = train::text_of(*value);
         return {};
       },
       "");

@@ -16,7 +16,8 @@ namespace ringlet::app {
 /// Only `choices`.
 CLI::Validator one_of(const std::vector<std::string>& choices);
 
-/// A whole number from `min` to `max`, in decimal.
+/// A whole number from `min` to `max`, in decimal. For transform(): check() gives it a copy, and
+/// CLI11 takes 010 for 8.
 CLI::Validator whole_number(std::int64_t min,
                             std::int64_t max = std::numeric_limits<std::int32_t>::max());
 

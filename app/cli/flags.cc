@@ -56,7 +56,7 @@ void add_replica_counts(CLI::App& app, RawFlags& flags, std::vector<int>& counts
          "compared")
       ->default_str("1")
       ->delimiter(',')
-      ->check(whole_number(1, comm::LocalGroup::kMostRanks))
+      ->transform(whole_number(1, comm::LocalGroup::kMostRanks))
       ->type_name("N,N,...")
       ->group(group);
 }

@@ -117,7 +117,7 @@ void add_rank_flags(CLI::App& command, AllReduceFlags& flags, const char* defaul
           "--ranks", flags.ranks,
           fmt::format("number of ranks; several numbers are measured in turn [{}]", default_ranks))
       ->delimiter(',')
-      ->check(whole_number(2, kMost))
+      ->transform(whole_number(2, kMost))
       ->type_name("N,N,...")
       ->group(group);
   add_run_flags(command, flags.run, group, {"transport", "device"});
@@ -205,7 +205,7 @@ void add_nccl_flags(CLI::App& command) {
             no_check->run_callback();
           },
           "0: as --no-check; any other number: check, as without it")
-      ->check(whole_number(0, kMost))
+      ->transform(whole_number(0, kMost))
       ->type_name("N")
       ->group(group);
   command

@@ -83,7 +83,7 @@ void add_inspect_command(CLI::App& app, Action& action) {
       ->type_name("FILE|DIR...")
       ->group("Files");
   command->add_option("--show", flags->wishes.pictures, "of images: draw the first N as text")
-      ->check(whole_number(0, kMostPictures))
+      ->transform(whole_number(0, kMostPictures))
       ->type_name("N")
       ->group("Output");
   command->add_flag("--json", flags->json, "for programs: a list with an object for each")

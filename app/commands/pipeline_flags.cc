@@ -123,7 +123,7 @@ void add_trace_flags(CLI::App& command, PipelineFlags& flags) {
     from->excludes(command.get_option(flag));
   }
   command.add_option("--step", flags.step, "of the trace, from 0 [one of middle length]")
-      ->check(whole_number(0))
+      ->transform(whole_number(0))
       ->needs(from)
       ->type_name("N")
       ->group(kPipelineFiles);
@@ -143,7 +143,7 @@ void add_pipeline_flags(CLI::App& command, PipelineFlags& flags) {
   command
       .add_option("--classes", flags.classes,
                   "numbers that it answers with [what the model was made for]")
-      ->check(whole_number(1))
+      ->transform(whole_number(1))
       ->type_name("N")
       ->group(kModelCut);
   add_recipe_flags(command, flags.train, kModelCut,
@@ -161,7 +161,7 @@ void add_pipeline_flags(CLI::App& command, PipelineFlags& flags) {
       .add_option("--micro-batches", flags.micro_batches,
                   "parts that a replica's share of a batch goes through the stages in [4 for each "
                   "stage, on processors of 16 samples or a multiple]")
-      ->check(whole_number(1))
+      ->transform(whole_number(1))
       ->type_name("N")
       ->group(kStagesCut);
   using train::PipelineSchedule;

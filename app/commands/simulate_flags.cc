@@ -112,7 +112,7 @@ void add_step_flags(CLI::App& command, SimulateFlags& flags) {
       ->type_name("TIME")
       ->group(group);
   command.add_option("--batch-size", flags.step.batch_size, "samples of a step over all ranks")
-      ->check(whole_number(1))
+      ->transform(whole_number(1))
       ->capture_default_str()
       ->type_name("N")
       ->group(group);
@@ -122,7 +122,7 @@ void add_step_flags(CLI::App& command, SimulateFlags& flags) {
           "sizes of buckets in KiB, each a step of its own; 0: a bucket for each tensor [as "
           "in training]")
       ->delimiter(',')
-      ->check(whole_number(0))
+      ->transform(whole_number(0))
       ->type_name("N,N,...")
       ->group(group);
 }
@@ -280,7 +280,7 @@ void add_simulate_flags(CLI::App& command, SimulateFlags& flags) {
       .add_option("--ranks", flags.ranks,
                   "numbers of ranks [2,4,8, all of --machines, or those of --measured]")
       ->delimiter(',')
-      ->check(whole_number(2, bench::kMostRanks))
+      ->transform(whole_number(2, bench::kMostRanks))
       ->type_name("N,N,...")
       ->group(kWhat);
   command

@@ -483,7 +483,7 @@ void add_sweep_flags(CLI::App& command, SweepFlags& flags, const char* group) {
   command
       .add_option("--runs-at-once", flags.runs_at_once,
                   "so many runs of --seeds and --sweep train at the same time")
-      ->check(whole_number(1, 1024))
+      ->transform(whole_number(1, 1024))
       ->capture_default_str()
       ->group(group);
 }

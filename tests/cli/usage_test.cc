@@ -191,6 +191,13 @@ TEST(Switches, TakeNoValue) {
   EXPECT_GT(switches, 100);
 }
 
+TEST(Numbers, AreDecimal) {
+  const Outcome bench = ringlet({"bench", "all-reduce", "--ranks", "010,2", "--print-config"});
+  EXPECT_TRUE(holds(bench.out, {"\nranks = [\"10\", \"2\"]\n"}));
+  const Outcome train = ringlet({"bench", "train", "--replicas", "010", "--print-config"});
+  EXPECT_TRUE(holds(train.out, {"\nreplicas = [\"10\"]\n"}));
+}
+
 TEST(Devices, ThatDoNotExistAreNamed) {
   EXPECT_TRUE(fails_with(
       1, ringlet(quick_train({"--devices", "cpu:7"})),
