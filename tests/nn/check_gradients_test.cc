@@ -9,8 +9,11 @@
 #include "nn/layers/linear.h"
 #include "nn/layers/prelu.h"
 #include "nn/layers/residual_block.h"
+#include "nn/layers/sequential.h"
 #include "nn/layers/sharded_linear.h"
 #include "nn/layers/stateless.h"
+#include "nn/models/lenet.h"
+#include "nn/models/mlp.h"
 #include "tests/nn/support.h"
 #include "tests/support/files.h"
 
@@ -257,6 +260,66 @@ TEST(CheckGradientsOfOnesOwn, NamesACheckOfNothing) {
                                        {"GradientCheck::elements is at least 1"}));
   }
   EXPECT_TRUE(ringlet::testing::says(refusal_of(layer, {0, 4}), {"at least one sample"}));
+}
+
+/// y = x, of whose gradient a part gets through.
+class Part : public Layer {
+ public:
+  explicit Part(float part) : part_(part) {}
+  Variable forward(Tape& tape, const Variable& x) override {
+    const Variable y = tape.make(x.shape(), x.layout());
+    if (tape.device().id().kind != DeviceKind::meta) copy(tape.stream(), x.value(), y.value());
+    tape.record("part", {x}, y, [=, part = part_](Backward& backward) {
+      const auto [dx, beta] = backward.target(x);
+      if (backward.stream().device().id().kind == DeviceKind::meta) return;
+      ringlet::scale(backward.stream(), part, backward.gradient(y), beta, dx);
+    });
+    return y;
+  }
+  bool takes(Layout /*layout*/) const override { return true; }
+
+ private:
+  float part_;
+};
+
+/// Layers that bend, behind one that takes the rest of their input's gradient away.
+std::vector<std::unique_ptr<Sequential>> layers_that_bend(float part) {
+  const auto conv = [](int in, int out) {
+    return Conv2dOptions{
+        .in_channels = in, .out_channels = out, .kernel = {3, 3}, .spec = {.padding = {1, 1}}};
+  };
+  std::vector<std::unique_ptr<Sequential>> all;
+  for (int i = 0; i < 4; ++i) all.push_back(std::make_unique<Sequential>());
+  all[0]->add<Part>("part", part);
+  all[0]->add<ReLU>("relu");
+  all[1]->add<Part>("part", part);
+  all[1]->add<MaxPool2d>("pool", Pool2dSpec{});
+  for (int i = 2; i < 4; ++i) {
+    all[i]->add<Conv2d>("conv1", conv(3, 6));
+    all[i]->add<Part>("part", part);
+    if (i == 3) all[i]->add<BatchNorm2d>("bn", 6);
+    all[i]->add<ReLU>("relu");
+    if (i == 2) all[i]->add<Conv2d>("conv2", conv(6, 4));
+  }
+  return all;
+}
+
+TEST(CheckGradientsOfOnesOwn, AccusesNoneThatBendsAndFindsWhatIsWrongInIt) {
+  const Shape images{8, 3, 8, 8};
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    for (const auto& layer : layers_that_bend(1)) {
+      EXPECT_NO_THROW(check_gradients(*layer, images, {.seed = seed})) << seed;
+    }
+    for (const auto& layer : layers_that_bend(0.95F)) {
+      EXPECT_THROW(check_gradients(*layer, images, {.seed = seed}), ContractError) << seed;
+    }
+  }
+}
+
+TEST(CheckGradientsOfOnesOwn, TakesWholeModels) {
+  const ModelInput input{1, 28, 28, 10};
+  EXPECT_NO_THROW(check_gradients(*make_lenet(input, LeNetStart::practitioner), {4, 1, 28, 28}));
+  EXPECT_NO_THROW(check_gradients(*make_mlp(input), {4, 1, 28, 28}));
 }
 
 // A second check of one layer is like the first, and the layer can be trained afterwards.
