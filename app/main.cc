@@ -91,9 +91,10 @@ std::optional<int> parse(CLI::App& app, Settings& settings, const Action& action
   } catch (const CLI::Success& request) {  // --help, --version
     return app.exit(request);
   } catch (const CLI::ParseError& error) {
-    return refuse_command_line(argc, argv, explain(app, error));
+    return refuse_command_line(argc, argv, as_typed(app, argc, argv, explain(app, error)));
   } catch (const UsageError& error) {
-    return refuse_command_line(argc, argv, settings.with_origins(error.what()));
+    return refuse_command_line(argc, argv,
+                               as_typed(app, argc, argv, settings.with_origins(error.what())));
   } catch (const DeviceError& error) {
     return refuse_command_line(argc, argv, error.what());
   }
@@ -119,7 +120,7 @@ int run_program(int argc, char** argv) {
     try {
       return action.run();
     } catch (const UsageError& error) {
-      throw UsageError(settings.with_origins(error.what()));
+      throw UsageError(as_typed(app, argc, argv, settings.with_origins(error.what())));
     }
   } catch (const Told& told) {
     return told.code();

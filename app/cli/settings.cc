@@ -14,6 +14,7 @@
 #include "app/cli/checks.h"
 #include "app/cli/config.h"
 #include "app/cli/suggest.h"
+#include "app/cli/usage.h"
 #include "base/one_line.h"
 #include "comm/processes/launch.h"
 #include "data/open_dataset.h"
@@ -243,10 +244,7 @@ std::string Settings::with_origins(const std::string& message) const {
   std::string told;
   for (const auto& [option, origin] : origins_) {
     const std::string flag = "--" + key_of(*option);
-    const auto at = message.find(flag);
-    if (at == message.npos) continue;
-    const std::size_t end = at + flag.size();
-    if (end < message.size() && (message[end] == '-' || std::isalnum(message[end]) != 0)) continue;
+    if (find_flag(message, flag) == message.npos) continue;
     told += fmt::format("{}{} is set by {}", told.empty() ? " (" : ", ", flag, origin);
   }
   return message + (told.empty() ? "" : told + ")");

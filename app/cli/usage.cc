@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
 #include <filesystem>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -86,6 +89,15 @@ std::string full_name(const CLI::App& command) {
   return (parent == nullptr ? "" : full_name(*parent) + " ") + command.get_name();
 }
 
+std::size_t find_flag(const std::string& text, const std::string& flag, std::size_t from) {
+  for (auto at = text.find(flag, from); at != std::string::npos; at = text.find(flag, at + 1)) {
+    const std::size_t end = at + flag.size();
+    const bool goes_on = end < text.size() && (text[end] == '-' || std::isalnum(text[end]) != 0);
+    if (!goes_on && (at == 0 || text[at - 1] != '-')) return at;
+  }
+  return std::string::npos;
+}
+
 std::string explain_unknown(const CLI::App& command, const std::string& word) {
   const auto known = word.starts_with("-") ? flags_of(command) : commands_of(command);
   const std::string name = word.substr(0, word.find('='));
@@ -112,6 +124,27 @@ std::string explain(const CLI::App& app, const CLI::ParseError& error) {
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) return explain_count(message);
   return replaced(replaced(message, " excludes ", " cannot be combined with "), " requires ",
                   " needs ");
+}
+
+std::string as_typed(const CLI::App& app, int argc, const char* const* argv, std::string message) {
+  for (const CLI::Option* option : chosen(&app)->get_options()) {
+    const std::vector<std::string>& names = option->get_lnames();
+    if (names.size() < 2) continue;
+    const auto is_typed = [&](const std::string& name) {
+      return std::any_of(argv + 1, argv + argc, [&](std::string_view word) {
+        return word.substr(0, word.find('=')) == "--" + name;
+      });
+    };
+    const auto typed = std::find_if(names.begin(), names.end(), is_typed);
+    if (typed == names.end() || typed == names.begin()) continue;
+    const std::string first = "--" + names.front(), own = "--" + *typed;
+    if (find_flag(message, own) != std::string::npos) continue;  // it names both
+    for (auto at = find_flag(message, first); at != std::string::npos;
+         at = find_flag(message, first, at + own.size())) {
+      message.replace(at, first.size(), own);
+    }
+  }
+  return message;
 }
 
 }  // namespace ringlet::app

@@ -22,10 +22,17 @@ auto checked(const Make& make_setup) {
 /// "ringlet bench train"
 std::string full_name(const CLI::App& command);
 
+/// Where `flag` stands in the text as a word of its own, at or behind `from`; npos: nowhere.
+std::size_t find_flag(const std::string& text, const std::string& flag, std::size_t from = 0);
+
 /// "'--epoch' is not known to 'ringlet train'; did you mean --epochs? (...)"
 std::string explain_unknown(const CLI::App& command, const std::string& word);
 
 /// The same for whatever CLI11 found to be wrong.
 std::string explain(const CLI::App& app, const CLI::ParseError& error);
+
+/// `message` with a flag's second name, --micro-batches for --accumulate, where the command line
+/// has that.
+std::string as_typed(const CLI::App& app, int argc, const char* const* argv, std::string message);
 
 }  // namespace ringlet::app
