@@ -93,8 +93,13 @@ elseif(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND PROJECT_IS_TOP_LEVEL)
     $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:--param=ggc-min-heapsize=524288>>)
 endif()
 if(PROJECT_IS_TOP_LEVEL)
-  # `#pragma omp simd` marks loops that may be vectorised. The option brings no OpenMP run time.
-  target_compile_options(ringlet_build INTERFACE $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:-fopenmp-simd>>)
+  # `#pragma omp simd` marks loops that may be vectorised. The option brings no OpenMP run time. With it clang 16 refuses to
+  # capture structured bindings, so folders without such loops may do without, by this property.
+  define_property(TARGET PROPERTY RINGLET_NO_OPENMP INHERITED
+                  BRIEF_DOCS "No #pragma omp" FULL_DOCS "A folder's property holds for its targets")
+  set(no_openmp $<AND:$<CXX_COMPILER_ID:Clang>,$<BOOL:$<TARGET_PROPERTY:RINGLET_NO_OPENMP>>>)
+  target_compile_options(ringlet_build INTERFACE
+    $<BUILD_INTERFACE:$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<NOT:${no_openmp}>>:-fopenmp-simd>>)
 endif()
 
 find_package(Threads REQUIRED)
