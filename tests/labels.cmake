@@ -57,6 +57,7 @@ labelled(together "^(All/BrokenModelInfo|Safetensors|Cuda/CudaPrecision)[.]")
 # About numbers alone: the thread sanitizer sees the same threads in others.
 labelled(bits "Resume|ExactMode|Evaluate|SteadyState|FashionMnist|Setups/Reduce|Clipping|LoadModel")
 labelled(bits "/FacesIn[.]|Uneven.*(_of_40|_of_130|_of_608)|TrainingOracle.*/(one|four)|AnyOptimizer|NarrowTraining.*/bf16")
+labelled(bits "BestTest[.]IsTheSame|StagesRun[.]HasTheBitsOfOneStage(ForOtherModels)?$|StagesMemory[.]OfLeNet|HeadBehindANorm")
 # Schedules are recorded and played on one thread.
 labelled(bits "^(Play|Schedule)[.]")
 labelled(bits "Replicas/Oracle.*nchw|ResNetOracle.*nchw")
