@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,7 @@ struct CudaDeviceInfo {
   int capability_minor = 0;  ///< and 0
   int multiprocessors = 0;
   std::int64_t memory_bytes = 0;
-  std::int64_t free_bytes = 0;
+  std::optional<std::int64_t> free_bytes;  ///< where it was asked for (ask_free_memory())
   std::vector<bool> peer_access;  ///< [other]: whether this GPU reads and writes the other's memory
 };
 
@@ -43,8 +44,14 @@ struct CudaSurvey {
 /// before its threads.
 void load_cuda_kernels_eagerly() noexcept;
 
-/// Asks the driver. Never throws: what cannot be found out is left empty.
+/// Asks the driver, and makes no context on any GPU. Never throws: what cannot be found out is left
+/// empty.
 CudaSurvey survey_cuda();
+
+/// Finds out how much memory is free on each of the GPUs. That makes a context on it, which takes
+/// some hundred MiB there until the process ends, and which a GPU in exclusive mode has for one
+/// process alone: for who looks at all GPUs, and not for a run, which has its own. Never throws.
+void ask_free_memory(CudaSurvey& survey);
 
 /// The number of GPUs; 0 without a driver or without CUDA in this build. Cheaper than a survey.
 int cuda_device_count();

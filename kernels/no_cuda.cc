@@ -17,6 +17,8 @@ void load_cuda_kernels_eagerly() noexcept {}
 
 CudaSurvey survey_cuda() { return {{}, {}, kWhy}; }
 
+void ask_free_memory(CudaSurvey& /*survey*/) {}
+
 int cuda_device_count() { return 0; }
 
 bool cuda_reaches(int /*device*/, int /*other*/) { return false; }

@@ -11,7 +11,8 @@ namespace ringlet::app {
 namespace {
 
 int print_devices(bool as_json) {
-  const train::DeviceReport report = train::survey_devices();
+  train::DeviceReport report = train::survey_devices();
+  ask_free_memory(report.cuda);
   fmt::print("{}", as_json ? to_json(report).dump(2) + "\n" : to_text(report));
   return 0;
 }

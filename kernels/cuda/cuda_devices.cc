@@ -49,10 +49,6 @@ CudaDeviceInfo describe(int device, int count) {
     info.multiprocessors = properties.multiProcessorCount;
     info.memory_bytes = static_cast<std::int64_t>(properties.totalGlobalMem);
   }
-  std::size_t free = 0, total = 0;
-  if (cudaSetDevice(device) == cudaSuccess && cudaMemGetInfo(&free, &total) == cudaSuccess) {
-    info.free_bytes = static_cast<std::int64_t>(free);
-  }
   for (int other = 0; other < count; ++other) {
     info.peer_access.push_back(cuda_reaches(device, other));
   }
@@ -88,6 +84,20 @@ CudaSurvey survey_cuda() {
   survey.versions.cudnn = cudnn_version();
   cudaGetLastError();
   return survey;
+}
+
+void ask_free_memory(CudaSurvey& survey) {
+  int before = 0;
+  cudaGetDevice(&before);
+  for (std::size_t i = 0; i < survey.devices.size(); ++i) {
+    std::size_t free = 0, total = 0;
+    if (cudaSetDevice(static_cast<int>(i)) == cudaSuccess &&
+        cudaMemGetInfo(&free, &total) == cudaSuccess) {
+      survey.devices[i].free_bytes = static_cast<std::int64_t>(free);
+    }
+  }
+  if (!survey.devices.empty()) cudaSetDevice(before);
+  cudaGetLastError();
 }
 
 int cuda_device_count() {

@@ -24,6 +24,7 @@ namespace {
 
 std::mutex leaf;  // of what is below; whoever holds it calls nothing
 std::vector<std::string> notes;
+std::set<int> with_context;  // of them, since they were taken
 std::string why_broken;
 std::set<std::pair<int, int>> enabled;                     // peer access
 thread_local std::pair<cudaError_t, std::string> refused;  // the latest
@@ -68,8 +69,16 @@ void note(std::string call) {
   notes.push_back(std::move(call));
 }
 
+void note_context() {
+  const std::lock_guard lock(leaf);
+  if (with_context.insert(current_device).second) {
+    notes.push_back("context " + std::to_string(current_device));
+  }
+}
+
 std::vector<std::string> take_notes() {
   const std::lock_guard lock(leaf);
+  with_context.clear();
   return std::exchange(notes, {});
 }
 
@@ -157,6 +166,7 @@ cudaError_t cudaGetDevice(int* device) {
 cudaError_t cudaSetDevice(int device) {
   if (!is_device(device)) return failed(cudaErrorInvalidDevice);
   current_device = device;
+  note_context();
   return cudaSuccess;
 }
 

@@ -153,6 +153,7 @@ using namespace ringlet::stand_in;  // NOLINT(google-build-using-namespace): its
 extern "C" {
 
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
+  note_context();
   const Lock lock(mutex);
   if (is_broken()) return failed(cudaErrorIllegalAddress);
   *total = memory_of_a_gpu();

@@ -57,6 +57,8 @@ inline cudaError_t failed(cudaError_t error) { return last_error = error; }
 /// Fails, and says why where the error's text is asked for.
 cudaError_t refuse(cudaError_t error, const std::string& why);
 bool is_device(int device);
+/// Notes a call that makes a context on the current GPU, where there is none.
+void note_context();
 std::size_t memory_of_a_gpu();  ///< bytes
 
 /// Fails where all GPUs are broken. Fails where this thread captures, or any does in global mode:

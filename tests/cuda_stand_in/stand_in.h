@@ -93,9 +93,10 @@ class TeamCount {
 /// A kernel has failed. What is asked of any GPU from now on fails too, as in CUDA, and says why.
 void break_devices(const std::string& why);
 
-/// Calls that leave nothing behind, for tests to count: "peer access A B" and, of cuDNN, "search".
+/// Calls that leave nothing behind, for tests to count: "peer access A B", "context N" and, of
+/// cuDNN, "search".
 void note(std::string call);
-/// What was noted since the last time. Any thread.
+/// What was noted since the last time; contexts are then noted once more. Any thread.
 std::vector<std::string> take_notes();
 
 /// The libraries' ReLU.

@@ -22,9 +22,10 @@ namespace {
 /// The names of the GPUs that are used, each once; empty where processors compute.
 std::string names_of_gpus(const std::vector<DeviceId>& devices) {
   std::set<std::string> names;
+  std::vector<CudaDeviceInfo> gpus;
   for (const DeviceId& device : devices) {
     if (device.kind != DeviceKind::cuda) continue;
-    const std::vector<CudaDeviceInfo> gpus = survey_cuda().devices;
+    if (gpus.empty()) gpus = survey_cuda().devices;
     const auto index = static_cast<std::size_t>(device.index);
     names.insert(index < gpus.size() ? gpus[index].name : device.to_string());
   }

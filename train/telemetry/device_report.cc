@@ -68,10 +68,14 @@ nlohmann::json or_null(const std::string& text) {
 }
 
 nlohmann::json as_json(const CudaDeviceInfo& gpu, std::size_t index) {
-  return {{"device", cuda_name(index)},       {"name", gpu.name},
-          {"memory_bytes", gpu.memory_bytes}, {"free_bytes", gpu.free_bytes},
-          {"capability", capability(gpu)},    {"multiprocessors", gpu.multiprocessors},
-          {"peer_access", gpu.peer_access}};
+  nlohmann::json json{{"device", cuda_name(index)},
+                      {"name", gpu.name},
+                      {"memory_bytes", gpu.memory_bytes},
+                      {"capability", capability(gpu)},
+                      {"multiprocessors", gpu.multiprocessors},
+                      {"peer_access", gpu.peer_access}};
+  if (gpu.free_bytes) json["free_bytes"] = *gpu.free_bytes;
+  return json;
 }
 
 }  // namespace
@@ -97,9 +101,11 @@ std::string to_text(const DeviceReport& report) {
   const std::vector<CudaDeviceInfo>& gpus = report.cuda.devices;
   for (std::size_t i = 0; i < gpus.size(); ++i) {
     const CudaDeviceInfo& gpu = gpus[i];
-    text += fmt::format("{:<8} {}, {:.1f} GiB ({:.1f} free), capability {}, {} multiprocessors\n",
-                        cuda_name(i), gpu.name, gib(gpu.memory_bytes), gib(gpu.free_bytes),
-                        capability(gpu), gpu.multiprocessors);
+    const std::string free =
+        gpu.free_bytes ? fmt::format(" ({:.1f} free)", gib(*gpu.free_bytes)) : "";
+    text +=
+        fmt::format("{:<8} {}, {:.1f} GiB{}, capability {}, {} multiprocessors\n", cuda_name(i),
+                    gpu.name, gib(gpu.memory_bytes), free, capability(gpu), gpu.multiprocessors);
   }
   if (gpus.empty()) text += fmt::format("{:<8} none: {}\n", "cuda", report.cuda.why_none);
   if (!report.cuda.versions.runtime.empty()) text += versions_text(report);

@@ -17,7 +17,8 @@ struct DeviceReport {
   std::string nccl{};  ///< "2.28.9"; empty where it cannot be opened
 };
 
-/// Asks the system. Never throws for what is not there.
+/// Asks the system; nothing of the GPUs that makes a context on them. Never throws for what is not
+/// there.
 DeviceReport survey_devices();
 /// The processor alone: opens none of CUDA's libraries.
 DeviceReport survey_processor();
