@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -520,6 +521,47 @@ TEST_F(NcclTransport, TellsOfAnAbortThatHangs) {
   EXPECT_TRUE(contains(heard, "ncclCommFinalize failed on rank 0 (meta:0): internal error"))
       << heard;
   EXPECT_EQ(messages[0], "");
+}
+
+// ncclCommAbort waits until all graphs that have a call of the communicator are gone. The rank that
+// holds one lets go of it behind its CaptureScope.
+TEST_F(NcclTransport, LeavesACaptureWhileAnAbortWaitsForItsGraph) {
+  wants_captures_ = true;
+  stand_in().inject({0, "ncclCommAbort", NcclFault::hangs});
+  std::atomic<bool> captured{false}, is_gone{false};
+  std::thread library([&] {
+    const auto begin = std::chrono::steady_clock::now();
+    while (!is_gone && std::chrono::steady_clock::now() - begin < std::chrono::seconds(10)) {
+      std::this_thread::yield();
+    }
+    EXPECT_TRUE(is_gone) << "rank 0 waits for the abort, and that for rank 0";
+    stand_in().release();
+  });
+  const Strings messages = messages_of(2, [&](Rank& rank) {
+    Communicator communicator(rank.transport, {.strategy = "nccl"});
+    const Tensor data(rank.device, {10});
+    const auto sum = [&] { communicator.all_reduce(rank.stream(), data, "sum"); };
+    if (rank.number == 1) {
+      {
+        const CaptureScope scope(rank.transport.captures());
+        (void)capture(rank.stream(), sum);
+      }
+      while (!captured) std::this_thread::yield();
+      throw DeviceError("no memory for the graph");
+    }
+    std::unique_ptr<Graph> graph;
+    {
+      const CaptureScope scope(rank.transport.captures());
+      graph = capture(rank.stream(), sum);
+      captured = true;
+      while (stand_in().hanging() == 0) std::this_thread::yield();
+    }
+    graph.reset();
+    is_gone = true;
+    communicator.require_alive();
+  });
+  library.join();
+  EXPECT_TRUE(contains(messages[0], "no memory for the graph")) << messages[0];
 }
 
 // The thread that watches must not wait for one that hangs in a call.

@@ -440,7 +440,10 @@ void NcclTransport::watch_stream() {
   backend_.streams.handle_of(stream_);  // makes its GPU this thread's
   std::unique_lock lock(mutex_);
   while (!changed_.wait_for(lock, kLook, [this] { return ending_; })) {
-    if (root_cause()) return communicator_->abort();
+    if (root_cause()) {
+      lock.unlock();  // NCCL waits for graphs, whose rank may wait in set_capturing()
+      return communicator_->abort();
+    }
     if (const std::string error = communicator_->asynchronous_error(); !error.empty()) {
       abort(fmt::format("NCCL failed on rank {} ({}): {}", in_world(rank()),
                         stream_.device().id().to_string(), error));
