@@ -317,8 +317,14 @@ void* CudaDevice::allocate_host(std::int64_t bytes) {
   make_current(id().index);
   void* address = nullptr;
   // Portable: pinned for every GPU, since the data loader's batches may serve any.
-  check_cuda(cudaHostAlloc(&address, static_cast<std::size_t>(bytes), cudaHostAllocPortable),
-             "cudaHostAlloc");
+  const cudaError_t result =
+      cudaHostAlloc(&address, static_cast<std::size_t>(bytes), cudaHostAllocPortable);
+  if (result == cudaErrorMemoryAllocation) {
+    cudaGetLastError();
+    throw OutOfMemoryError("the host has no " + std::to_string(bytes >> 20) +
+                           " MiB left; use a smaller batch");
+  }
+  check_cuda(result, "cudaHostAlloc");
   return address;
 }
 

@@ -23,6 +23,7 @@
 #include "kernels/l2_norm.h"
 #include "kernels/linear.h"
 #include "kernels/memory.h"
+#include "tests/support/files.h"
 
 namespace ringlet {
 namespace {
@@ -164,6 +165,13 @@ std::ptrdiff_t searches_for_relu(const DeviceOptions& options, bool has_bias) {
 
 // In plain f32 cuDNN has no engine for a ReLU without a bias. To look for one takes a fifth of a
 // second for each shape.
+TEST(CudaStandIn, HostMemoryThatIsNotThereIsTheHosts) {
+  const auto device = open_device({DeviceKind::cuda, 0});
+  constexpr std::int64_t kMore = std::int64_t{1} << 60;  // than any machine has
+  EXPECT_EQ(ringlet::testing::message_of<OutOfMemoryError>([&] { device->allocate_host(kMore); }),
+            "the host has no 1099511627776 MiB left; use a smaller batch");
+}
+
 // A GPU of compute capability 9.0 runs code for 8.0 as well, in which no kernel waits.
 TEST(CudaStandIn, LaunchesNothingEarlyThatDoesNotWait) {
   const auto launches_early = [] {
