@@ -1,5 +1,6 @@
 #include "data/fingerprint.h"
 
+#include <algorithm>
 #include <span>
 #include <vector>
 
@@ -8,7 +9,7 @@
 
 namespace ringlet::data {
 
-std::uint64_t fingerprint_of(const std::filesystem::path& path) {
+std::uint64_t fingerprint_of(const std::filesystem::path& path, const FingerprintRange& range) {
   thread_local std::vector<std::uint8_t> bytes(kReadWhole);
   const StoredFile file(path);
   std::uint64_t hash = file.bytes();
@@ -17,11 +18,17 @@ std::uint64_t fingerprint_of(const std::filesystem::path& path) {
     file.read(from, part);
     hash = hash_bytes(part, hash);
   };
-  if (file.bytes() <= kReadWhole) {
-    add(0, file.bytes());
+  if (file.bytes() <= range.whole) {
+    std::uint64_t from = 0;
+    do {
+      add(from, std::min(kReadWhole, file.bytes() - from));
+      from += kReadWhole;
+    } while (from < file.bytes());
   } else {
-    const std::uint64_t end = file.bytes() - kReadPart;
-    for (const std::uint64_t from : {std::uint64_t{0}, end / 2, end}) add(from, kReadPart);
+    const std::uint64_t end = file.bytes() - kReadPart, last = range.parts - 1;
+    for (std::uint64_t part = 0; part <= last; ++part) {
+      add(end / last * part + end % last * part / last, kReadPart);  // no product overflows
+    }
   }
   return hash;
 }

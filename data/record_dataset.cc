@@ -51,7 +51,7 @@ class RecordDataset final : public PictureDataset {
   /// Of the file's fingerprint and of which records.
   PixelContent survey(std::uint64_t seed) const override {
     return {hash_bytes(offsets_.data(), offsets_.size() * sizeof offsets_[0],
-                       hash_of_options(seed) ^ fingerprint_of(file_->file().name())),
+                       hash_of_options(seed) ^ fingerprint_of(file_->file().name(), kOfDataSet)),
             {}};
   }
   RgbxView load(std::int64_t index, PictureReader& reader) const override {

@@ -48,6 +48,26 @@ TEST_F(Fingerprint, IsOfTheBeginningTheMiddleAndTheEndOfALargeOne) {
   EXPECT_NE(of(bytes + "x"), whole);
 }
 
+// 1 MiB and a byte, of which each 64th byte is changed in turn.
+TEST_F(Fingerprint, IsOfEachByteOfADataSetsFileOrOfManyParts) {
+  std::string bytes((std::size_t{1} << 20) + 1, 'x');
+  const FingerprintRange all{.whole = bytes.size(), .parts = 2},
+      parts{.whole = bytes.size() - 1, .parts = 11};
+  of(bytes);
+  const std::uint64_t of_all = fingerprint_of(file_, all), of_parts = fingerprint_of(file_, parts);
+  int seen = 0, changes = 0;
+  for (std::size_t at = 0; at < bytes.size(); at += 32'768, ++changes) {
+    std::string other = bytes;
+    other[at] = 'y';
+    of(other);
+    EXPECT_NE(fingerprint_of(file_, all), of_all) << at;
+    if (fingerprint_of(file_, parts) != of_parts) ++seen;
+  }
+  EXPECT_EQ(changes, 33);
+  EXPECT_GE(seen, 20);  // 11 parts of 64 KiB are 0.69 of it
+  EXPECT_LT(seen, 33);
+}
+
 TEST_F(Fingerprint, IsTheSameForACopyWithOtherTimes) {
   const std::uint64_t here = of("abc");
   const std::filesystem::path copy = folder_ / "copy";
@@ -60,6 +80,7 @@ TEST_F(Fingerprint, IsTheSameForACopyWithOtherTimes) {
 TEST_F(Fingerprint, NeverChangesForStatesHoldIt) {
   EXPECT_EQ(of("abc"), 17940244164850901663U);
   EXPECT_EQ(of(std::string(kReadWhole + 1, 'z')), 9930455966583253722U);
+  EXPECT_EQ(of(""), 12522756256763493868U);
 }
 
 TEST_F(Fingerprint, NamesAFileThatCannotBeRead) {
