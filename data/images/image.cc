@@ -97,11 +97,17 @@ Image decode_pnm(std::span<const std::uint8_t> file, const PnmHeader& header,
   return image;
 }
 
-/// The format's defect; and throws DataError for a JPEG of many scans. `scans`: how many it has.
+[[noreturn]] void fail_unread(const std::string& name, const char* kind) {
+  fail(name, std::string("is ") + kind + ", which is not read; save it as PNG");
+}
+
+/// The format's defect; and throws DataError for a JPEG that is not read, or of many scans.
+/// `scans`: how many it has.
 const char* checked_defect(ImageFormat format, std::span<const std::uint8_t> file,
                            const std::string& name, const ImageLimits& limits, int& scans) {
   if (format != ImageFormat::jpeg) return defect_of(format, file);
   const JpegOutline outline = outline_of_jpeg(file);
+  if (outline.unread != nullptr) fail_unread(name, outline.unread);
   scans = outline.scans;
   if (outline.scans > limits.scans) {
     fail(name, "the JPEG file has " + std::to_string(outline.scans) +
@@ -124,8 +130,8 @@ void check_work(const StbHeader& header, int scans, const std::string& name,
 /// Throws DataError for what stb should not see.
 StbHeader checked_header(ImageFormat format, std::span<const std::uint8_t> file,
                          const std::string& name, const ImageLimits& limits) {
-  if (format == ImageFormat::bmp && is_compressed_bmp(file)) {
-    fail(name, "is a compressed BMP, which is not read; save it as PNG");
+  if (format == ImageFormat::bmp && unread_bmp(file) != nullptr) {
+    fail_unread(name, unread_bmp(file));
   }
   int scans = 0;
   const char* defect = checked_defect(format, file, name, limits, scans);

@@ -68,6 +68,46 @@ class HuffmanTables {
   std::array<bool, 32> known_{};  // by class (16: AC) and number
 };
 
+/// Whether a JPEG's marker begins a frame: SOF0 to SOF15, between which three others stand.
+bool is_frame(std::uint8_t marker) {
+  constexpr std::uint8_t kFirst = 0xC0, kLast = 0xCF, kTables = 0xC4, kReserved = 0xC8,
+                         kConditions = 0xCC;
+  return marker >= kFirst && marker <= kLast && marker != kTables && marker != kReserved &&
+         marker != kConditions;
+}
+
+const char* unread_frame(std::uint8_t marker, Bytes segment) {
+  constexpr std::uint8_t kLastRead = 0xC2, kFirstArithmetic = 0xC9, kBits = 8;
+  if (marker >= kFirstArithmetic) return "an arithmetic-coded JPEG";
+  if (marker > kLastRead) return "a lossless or hierarchical JPEG";
+  return segment.empty() || segment[0] == kBits ? nullptr : "a JPEG of more than 8 bits a sample";
+}
+
+/// What the four components of a JPEG are. stb takes those of which Adobe's marker does not say it
+/// for YCbCr and leaves the fourth out; libjpeg takes them for CMYK.
+class JpegColours {
+ public:
+  void look_at(std::uint8_t marker, Bytes segment) {
+    constexpr std::uint8_t kAdobe = 0xEE;
+    constexpr std::array<std::uint8_t, 5> kName{'A', 'd', 'o', 'b', 'e'};
+    constexpr std::size_t kTransform = 11, kComponents = 5;
+    if (is_frame(marker) && segment.size() > kComponents) components_ = segment[kComponents];
+    if (marker == kAdobe && segment.size() > kTransform && starts_with(segment, kName)) {
+      transform_ = segment[kTransform];
+    }
+  }
+  const char* unread() const {
+    constexpr int kCmyk = 0, kYcck = 2;
+    const bool says = transform_ == kCmyk || transform_ == kYcck;
+    return components_ == 4 && !says
+               ? "a JPEG of four colours, of which Adobe's marker says nothing"
+               : nullptr;
+  }
+
+ private:
+  int components_ = 0, transform_ = -1;
+};
+
 /// Walks the markers (ITU-T T.81, annex B): in coded data a byte FF stands before 00 or before one
 /// of the restart markers; any other marker ends it. Calls visit(marker, segment) until that gives
 /// a defect, and returns it.
@@ -156,12 +196,16 @@ const char* png_defect(Bytes file) {
 
 }  // namespace
 
-bool is_compressed_bmp(Bytes file) {
+const char* unread_bmp(Bytes file) {
   constexpr std::size_t kHow = 30;
   constexpr std::uint64_t kOldHeader = 12, kByMasks = 3, kLast = 6;  // 0: as they are
-  if (file.size() < kHow + 4 || number_at(file, 14, 4) == kOldHeader) return false;
+  constexpr std::array<std::uint64_t, 5> kHeaders{kOldHeader, 40, 56, 108, 124};
+  if (file.size() < kHow + 4) return nullptr;
+  const std::uint64_t header = number_at(file, 14, 4);
+  if (std::ranges::find(kHeaders, header) == kHeaders.end()) return "a BMP with a rare header";
+  if (header == kOldHeader) return nullptr;
   const std::uint64_t how = number_at(file, kHow, 4);
-  return how > 0 && how <= kLast && how != kByMasks;
+  return how > 0 && how <= kLast && how != kByMasks ? "a compressed BMP" : nullptr;
 }
 
 const char* name_of(ImageFormat format) {
@@ -197,11 +241,16 @@ JpegOutline outline_of_jpeg(Bytes file) {
   constexpr std::uint8_t kHuffman = 0xC4, kProgressive = 0xC2;
   JpegOutline outline;
   HuffmanTables tables;
+  JpegColours colours;
   outline.defect = walk_jpeg(file, [&](std::uint8_t marker, Bytes segment) -> const char* {
     if (marker == kHuffman && !tables.define(segment)) return "a Huffman table has too many codes";
     outline.progressive |= marker == kProgressive;
+    if (is_frame(marker)) outline.unread = unread_frame(marker, segment);
+    colours.look_at(marker, segment);
     if (marker != kStartOfScan) return nullptr;
     ++outline.scans;
+    if (outline.unread == nullptr) outline.unread = colours.unread();
+    if (outline.unread != nullptr) return nullptr;
     return tables.has_those_of(segment) ? nullptr : "a scan has no Huffman table";
   });
   return outline;

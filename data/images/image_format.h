@@ -12,8 +12,9 @@ const char* name_of(ImageFormat format);  ///< "PNG"
 
 ImageFormat image_format(std::span<const std::uint8_t> file);
 
-/// Whether a BMP's pixels are packed (run lengths, JPEG or PNG), which stb_image does not undo.
-bool is_compressed_bmp(std::span<const std::uint8_t> file);
+/// "a compressed BMP" (run lengths, JPEG or PNG), where stb_image does not read this kind; else
+/// null.
+const char* unread_bmp(std::span<const std::uint8_t> file);
 
 /// A defect that stb_image would not notice, or null: a PNG, JPEG or BMP that breaks off, whose
 /// missing pixels stb makes up; a Huffman table of more codes than it has room for; a PNG's chunk
@@ -25,6 +26,9 @@ const char* defect_of(ImageFormat format, std::span<const std::uint8_t> file);
 struct JpegOutline {
   int scans = 0;
   bool progressive = false;
+  /// "an arithmetic-coded JPEG", where stb_image does not read this kind, or makes other colours of
+  /// it than were saved. Else null.
+  const char* unread = nullptr;
   const char* defect = nullptr;  ///< as defect_of()
 };
 JpegOutline outline_of_jpeg(std::span<const std::uint8_t> file);

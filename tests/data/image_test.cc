@@ -85,6 +85,38 @@ TEST(Image, OfACompressedBmpIsToldOf) {
     EXPECT_EQ(image_message_of(file),
               "it.png: is a compressed BMP, which is not read; save it as PNG");
   }
+  file[14] = 52;
+  EXPECT_EQ(image_message_of(file),
+            "it.png: is a BMP with a rare header, which is not read; save it as PNG");
+}
+
+TEST(Image, OfAJpegThatStbReadsOtherwiseIsToldOf) {
+  const std::string file = as_jpeg(gradient_image(13, 7, 3));
+  const std::size_t frame = file.find("\xff\xc0");
+  ASSERT_NE(frame, std::string::npos);
+  const auto with = [&](std::size_t at, int byte) {
+    std::string other = file;
+    other[frame + at] = static_cast<char>(byte);
+    return other;
+  };
+  const auto told = [](const std::string& kind) {
+    return "it.png: is " + kind + ", which is not read; save it as PNG";
+  };
+  EXPECT_EQ(image_message_of(with(1, 0xC9)), told("an arithmetic-coded JPEG"));
+  EXPECT_EQ(image_message_of(with(1, 0xCE)), told("an arithmetic-coded JPEG"));
+  EXPECT_EQ(image_message_of(with(1, 0xC3)), told("a lossless or hierarchical JPEG"));
+  EXPECT_EQ(image_message_of(with(4, 12)), told("a JPEG of more than 8 bits a sample"));
+  const std::string four = with(9, 4);  // colours
+  const std::string untold = told("a JPEG of four colours, of which Adobe's marker says nothing");
+  EXPECT_EQ(image_message_of(four), untold);
+  for (const char transform : {0, 1, 2}) {  // CMYK, none of four colours, YCCK
+    std::string marked = four;
+    marked.insert(2, std::string("\xff\xee\0\x0e"
+                                 "Adobe\0\x64\0\0\0\0",
+                                 15) +
+                         transform);
+    EXPECT_EQ(image_message_of(marked) == untold, transform == 1);
+  }
 }
 
 TEST(Image, OfAJpegComesBackNearly) {
