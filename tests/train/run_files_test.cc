@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -18,6 +20,8 @@
 
 namespace ringlet::train {
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr const char* kHead =
     "epoch,train_loss,test_loss,test_accuracy,seconds,samples_per_second,sync_share,data_seconds,"
@@ -195,6 +199,32 @@ TEST(RunFolder, IsClaimedWhileARunWritesThere) {
     }
   }
   EXPECT_NO_THROW(train_with(options, true));
+}
+
+// Files are written by name, and the name may lead to another run's folder by then.
+TEST(RunFolder, OfAnotherRunIsLeftAloneByOneWhoseOwnWasMoved) {
+  for (const bool is_claimed : {false, true}) {  // or it has ended already
+    const testing::TemporaryDirectory runs;
+    const fs::path out = runs / "run", model = out / "model.safetensors";
+    fs::create_directory(out);
+    RunSetup setup = make_run_setup(options_into(out), formula_splits(100), 2);
+    std::optional<RunLock> others;
+    std::once_flag once;
+    setup.stop_requested = [&] {
+      std::call_once(once, [&] {
+        fs::rename(out, runs / "moved");
+        fs::create_directory(out);
+        testing::write_file(model, "of another run");
+        if (is_claimed) others.emplace(out);
+      });
+      return false;
+    };
+    EXPECT_TRUE(testing::says(testing::message_of<Error>([&] { (void)train(setup, {}); }),
+                              {out.string(), "is not the run's folder any more"}));
+    EXPECT_EQ(testing::read_file(model), "of another run");
+    EXPECT_FALSE(fs::exists(out / "state"));
+    EXPECT_EQ(fs::exists(out / ".ringlet.lock"), is_claimed);
+  }
 }
 
 TEST(RunFolder, AStateThatNobodyHasReadIsNotPassedOver) {

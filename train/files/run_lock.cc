@@ -49,9 +49,18 @@ bool lock_patiently(const Descriptor& file) {
                   "; wait for its end, stop it, or name another folder");
 }
 
+/// Whether the path leads to what is open. A link counts as what it leads to.
+bool leads_to(const fs::path& path, const Descriptor& open) {
+  struct stat named {
+  }, opened{};
+  return ::stat(path.c_str(), &named) == 0 && ::fstat(open.get(), &opened) == 0 &&
+         named.st_dev == opened.st_dev && named.st_ino == opened.st_ino;
+}
+
 }  // namespace
 
-RunLock::RunLock(const fs::path& folder) : file_(folder / kName) {
+RunLock::RunLock(const fs::path& folder)
+    : file_(folder / kName), folder_(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)) {
   while (true) {
     descriptor_ = posix::open_own(file_, O_RDWR | O_CREAT, kMode);
     if (!lock_patiently(descriptor_)) refuse(folder, descriptor_);
@@ -64,7 +73,20 @@ RunLock::RunLock(const fs::path& folder) : file_(folder / kName) {
 }
 
 RunLock::~RunLock() {
+  if (!posix::is_name_of(file_, descriptor_)) return;  // another run's, whose folder has this name
   ::unlink(file_.c_str());  // before it is unlocked: nobody can have locked what goes
+}
+
+void RunLock::require_held() const {
+  std::error_code error;
+  const bool is_there = leads_to(file_.parent_path(), folder_);
+  const bool is_own = posix::is_name_of(file_, descriptor_) ||
+                      !fs::exists(fs::symlink_status(file_, error));  // somebody tidied up
+  if (is_there && is_own) return;
+  throw FileError(
+      file_.parent_path().string() +
+      " is not the run's folder any more: it was moved, removed or taken by another "
+      "run; nothing more is saved; go on with it, by --resume, where its folder is now");
 }
 
 void RunLock::require_free(const fs::path& folder) {

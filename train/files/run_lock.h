@@ -19,17 +19,21 @@ class RunLock {
   /// Claims a folder that is there. Throws FileError, which names who holds it, or what is no file
   /// of a run's.
   explicit RunLock(const std::filesystem::path& folder);
-  /// Gives it back and removes the file.
+  /// Gives it back and removes the file, where that is still there.
   ~RunLock();
   RunLock(const RunLock&) = delete;
   RunLock& operator=(const RunLock&) = delete;
+
+  /// Throws FileError where the folder's name leads to another one by now, which may be another
+  /// run's, or where another run has claimed it. To be asked before anything is written by name.
+  void require_held() const;
 
   /// Throws FileError where a run holds the folder. Claims and writes nothing.
   static void require_free(const std::filesystem::path& folder);
 
  private:
   std::filesystem::path file_;
-  Descriptor descriptor_;
+  Descriptor folder_, descriptor_;
 };
 
 }  // namespace ringlet::train

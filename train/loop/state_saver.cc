@@ -67,6 +67,16 @@ bool StateSaver::due(std::int64_t step) const {
   return step % setup_.partition.steps_per_epoch() == 0;
 }
 
+/// As on_rank_0(), and nothing is written into a folder that took the place of the run's.
+template <class Work>
+void StateSaver::on_rank_0_in_out(Work work) {
+  on_rank_0(communicator_, device_, "saving", [&] {
+    if (setup_.lock) setup_.lock->require_held();
+    if (lock_) lock_->require_held();
+    work();
+  });
+}
+
 void StateSaver::save(TrainStep& step, const Progress& progress, RunReporter& reporter) {
   if (saved_step_ == progress.step && (saved_end_ || !ends_with(progress))) return;
   if (holds(progress.step) && !ends_with(progress)) return;
@@ -98,13 +108,13 @@ void StateSaver::on_rank_0_with_rows(const fs::path& target, TrainStep& step,
   std::optional<AtomicDirectory> folder;
   if (apart) {
     fs::path aside;
-    on_rank_0(communicator_, device_, "saving", [&] {
+    on_rank_0_in_out([&] {
       aside = folder.emplace(target).path();
       make_folder(aside / kCentresFolder);
     });
     state.rows_apart = write_rows(aside, step, progress, optimizer);
   }
-  on_rank_0(communicator_, device_, "saving", [&] {
+  on_rank_0_in_out([&] {
     if (!sharded && whole_ == nullptr) state = step.download_state();
     require_finite(state, registry_of(step), progress.step);
     if (!folder) folder.emplace(target);
@@ -179,7 +189,7 @@ void StateSaver::save_best_model(TrainStep& step, const Progress& progress) {
   HostState state;
   if (whole_ != nullptr) state = whole_->collect(step);
   if (whole_ == nullptr && !whole_here) state = step.download_state();
-  on_rank_0(communicator_, device_, "saving", [&] {
+  on_rank_0_in_out([&] {
     if (whole_here) state = step.download_state();
     require_finite(state, registry_of(step), progress.step);
     save_model(setup_.options.files.out / kBestModelFile, registry_of(step), state, setup_.model);
@@ -242,7 +252,7 @@ bool StateSaver::holds(std::int64_t step) const {
 
 void StateSaver::note_tested(const Progress& progress) {
   if (setup_.options.files.out.empty() || !holds(progress.step)) return;
-  on_rank_0(communicator_, device_, "saving", [&] {
+  on_rank_0_in_out([&] {
     communicator_.set_activity("saving");
     save_progress(setup_.options.files.out, progress);
   });

@@ -57,6 +57,8 @@ class StateSaver {
   const nn::Registry& registry_of(TrainStep& step) const;
   void write(AtomicDirectory& folder, const HostState& state, TrainStep& step,
              const Progress& progress, RunReporter& reporter);
+  template <class Work>
+  void on_rank_0_in_out(Work work);
   /// Calls write(folder, state) on rank 0, where `target` is the folder's name. Collective.
   template <class Write>
   void on_rank_0_with_rows(const std::filesystem::path& target, TrainStep& step,
