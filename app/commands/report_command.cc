@@ -57,20 +57,29 @@ int follow(const Flags& flags, const CLI::App& command) {
                where);
     std::fflush(stdout);
   };
+  const auto warn = [](const std::string& why) {
+    print_warning("the page stays as it was: " + why);
+  };
   if (to_file) {
     bool is_first = true;
-    report::follow_runs(flags.report, report::Renewal::by_itself, [&](const std::string& page) {
-      write_file_atomically(flags.out, page);
-      if (std::exchange(is_first, false)) say(on_one_line(flags.out.string()));
-    });
+    report::follow_runs(
+        flags.report, report::Renewal::by_itself,
+        [&](const std::string& page) {
+          write_file_atomically(flags.out, page);
+          if (std::exchange(is_first, false)) say(on_one_line(flags.out.string()));
+        },
+        warn);
     return 0;
   }
   report::PageServer server(flags.port);
   bool is_first = true;
-  report::follow_runs(flags.report, report::Renewal::asks_server, [&](std::string page) {
-    server.show(std::move(page));
-    if (std::exchange(is_first, false)) say(server.url());
-  });
+  report::follow_runs(
+      flags.report, report::Renewal::asks_server,
+      [&](std::string page) {
+        server.show(std::move(page));
+        if (std::exchange(is_first, false)) say(server.url());
+      },
+      warn);
   return 0;
 }
 

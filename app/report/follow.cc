@@ -5,6 +5,7 @@
 #include <fstream>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -66,11 +67,15 @@ void await_runs(const std::vector<fs::path>& runs, const StopRequest& stop) {
 }
 
 void follow_runs(ReportOptions options, Renewal renewal,
-                 const std::function<void(std::string page)>& show) {
+                 const std::function<void(std::string page)>& show,
+                 const std::function<void(const std::string& why)>& warn) {
   constexpr double kShareOfUs = 9;  // times as long as a page takes, nothing is done behind it
+  constexpr int kFew = 4;           // failures, while a file is being replaced or a run begins anew
   options.renewal = renewal;
   const StopRequest& stop = options.stop_requested;
   std::vector<Trace> shown;
+  int failures = 0;
+  std::string told;
   for (bool is_first = true; !(stop && stop()); is_first = false) {
     const std::vector<Trace> now = traces_of(options.runs);
     double took = 0;
@@ -78,10 +83,13 @@ void follow_runs(ReportOptions options, Renewal renewal,
       const Stopwatch watch;
       try {
         show(report_page(options));
-      } catch (const Error&) {  // a file that is just being replaced, or a run that begins anew
+        shown = now;
+        failures = 0;
+        told.clear();
+      } catch (const Error& error) {  // it is tried again, also where nothing changes any more
         if (is_first) throw;
+        if (++failures >= kFew && std::exchange(told, error.what()) != error.what()) warn(told);
       }
-      shown = now;
       took = watch.seconds();
     }
     sleep(std::max(kLook, kShareOfUs * took), stop);

@@ -21,8 +21,10 @@ void await_runs(const std::vector<std::filesystem::path>& runs, const StopReques
 /// Calls show(page) with the page of `options.runs`, and again whenever what these runs have told
 /// has changed, until options.stop_requested says so. The test images are left out: they would go
 /// through the model for each page. Throws FileError where the first page cannot be made; later the
-/// last one stays until another can.
+/// last one stays until another can, and warn(why) is called where that takes more than a moment,
+/// once for each reason.
 void follow_runs(ReportOptions options, Renewal renewal,
-                 const std::function<void(std::string page)>& show);
+                 const std::function<void(std::string page)>& show,
+                 const std::function<void(const std::string& why)>& warn);
 
 }  // namespace ringlet::app::report

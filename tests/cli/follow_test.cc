@@ -105,6 +105,24 @@ TEST_F(Follow, OutlastsFilesThatCannotBeRead) {
   EXPECT_EQ(program.wait().code, 0);
 }
 
+/// A run that has ended by then changes nothing more, and its last page is wanted all the same.
+TEST_F(Follow, TellsWhyAPageStaysAndMakesItOnceItCan) {
+  const std::string file = folder_ / "page.html";
+  Program program(ShellLine{"exec " + built("bin/ringlet") + " report " + run() +
+                            " --follow --out " + file + " 2>&1"});
+  ASSERT_TRUE(program.wait_for("(Ctrl-C ends this)"));
+  const std::string page = read_file(file);
+  fs::remove(file);
+  fs::create_directory(file);
+  write_file(metrics(), whole_);
+  ASSERT_TRUE(program.wait_for("ringlet: warning: the page stays as it was: "));
+  fs::remove(file);
+  EXPECT_TRUE(soon([&] { return fs::is_regular_file(file) && read_file(file) != page; }));
+  program.send(SIGINT);
+  const std::string told = program.wait().out, warning = "the page stays as it was";
+  EXPECT_EQ(told.find(warning), told.rfind(warning)) << told;
+}
+
 TEST_F(Follow, WaitsForARunThatIsJustStarting) {
   const fs::path young = folder_ / "young";
   fs::create_directory(young);
