@@ -54,10 +54,27 @@ std::filesystem::path file_of(const std::filesystem::path& file, const std::stri
 
 /// What must be equal in all processes before anything else is looked at. Where each machine may
 /// have a program of its own, it has to be the same one.
-comm::Plan agreed_by(const comm::ProcessPosition& position) {
-  comm::Plan plan{{"ringlet's version", train::kVersion}};
+/// With what decides which exchanges come before the plans are compared: where that is unlike, one
+/// waits for what another never sends.
+comm::Plan agreed_by(const comm::ProcessPosition& position, const train::Execution& execution,
+                     const comm::Plan& early) {
+  comm::Plan plan{{"ringlet's version", train::kVersion}, {"the command", command_in_words()}};
   if (position.hub) plan.emplace_back("the build of the program", build_id());
+  plan.emplace_back("--stages", execution.stages);
+  plan.emplace_back("--balance", execution.measures_stages ? "measured" : "planned");
+  plan.insert(plan.end(), early.begin(), early.end());
   return plan;
+}
+
+/// The same of the flags that `execution` does not have.
+comm::Plan early_choices(const RawFlags& flags) {
+  const auto given = [](bool is_given) { return is_given ? "given" : "not given"; };
+  const train::Files& files = flags.options.files;
+  const auto passes = given_or<std::int64_t>(flags, "accumulate", 0);
+  return {{"--resume", given(!files.resume.empty())},
+          {"--init", given(!files.init.empty())},
+          {"--precision", leaves_precision_open(flags) ? "auto" : "no auto"},
+          {"--micro-batches", passes > 0 ? std::to_string(passes) : given(false)}};
 }
 
 /// What the others hear of a process that ends because it was asked to, between two steps of the
@@ -125,11 +142,11 @@ void refuse_beside_srun() {
 }
 
 int run_as_process(const comm::ProcessPosition& position, const train::Execution& execution,
-                   const ProcessBody& body) {
+                   const ProcessBody& body, const comm::Plan& early) {
   FamilyBoard* const board = FamilyBoard::inherited();
   comm::ProcessGroupOptions options{.replicas = static_cast<int>(execution.devices.size()),
                                     .timeout_seconds = execution.comm_timeout,
-                                    .agreed = agreed_by(position),
+                                    .agreed = agreed_by(position, execution, early),
                                     .transport = train::process_transport(execution),
                                     .warn = print_warning,
                                     .on_wish = note_stop};
@@ -162,7 +179,7 @@ std::function<int()> in_processes(std::shared_ptr<const RawFlags> flags, Process
     // transport only by --sync's default, auto or doubling, which all transports carry.
     const train::Execution execution =
         before_meeting(position, [&] { return resolve(*flags).execution; });
-    if (position) return run_as_process(*position, execution, body);
+    if (position) return run_as_process(*position, execution, body, early_choices(*flags));
     if (flags->processes.value_or(1) > 1) return start_processes(*flags->processes);
     note_stop_signals();
     if (!flags->in_processes) warn_of_launcher();

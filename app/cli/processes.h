@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "comm/core/group.h"
 #include "comm/processes/launch.h"
+#include "comm/processes/plan_check.h"
 
 namespace ringlet::app {
 
@@ -49,14 +50,19 @@ std::function<int()> in_processes(std::shared_ptr<const RawFlags> flags, Process
 void refuse_beside_srun();
 
 /// Runs `body` here, as the process at `position`, and returns the exit code. A wish to stop that
-/// one of the processes hears of is noted in all (signals.h). Throws ToldElsewhere.
+/// one of the processes hears of is noted in all (signals.h). `early`: what has to be equal in all
+/// of them beside the command and `execution`, before they can compare the rest. Throws
+/// ToldElsewhere.
 int run_as_process(const comm::ProcessPosition& position, const train::Execution& execution,
-                   const ProcessBody& body);
+                   const ProcessBody& body, const comm::Plan& early = {});
 
 /// The signal that was noted in this process, or, first, in another one: ranks agree to stop by
 /// what they send each other, and may do so before all processes have heard of the wish. All
 /// processes of the group call it.
 int stop_signal(comm::Group& group);
+
+/// "train", "bench train": what remember_command_line() has been given, without its flags.
+std::string command_in_words();
 
 /// To be called first in main(), for start_processes().
 void remember_command_line(int argc, char** argv);

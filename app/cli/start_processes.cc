@@ -251,6 +251,16 @@ int Family::exit_code() {
 
 }  // namespace
 
+std::string command_in_words() {
+  std::string words;
+  for (std::size_t i = 1; i < command_line().size() && i <= 2; ++i) {
+    const std::string& word = command_line()[i];
+    if (word.starts_with("-") || (i == 2 && words != "bench")) break;
+    words += (words.empty() ? "" : " ") + word;
+  }
+  return words;
+}
+
 void remember_command_line(int argc, char** argv) { command_line().assign(argv, argv + argc); }
 
 int start_processes(int count) {

@@ -106,6 +106,34 @@ TEST(ProcessesRun, DealsOutTheStagesOfAModel) {
   EXPECT_EQ(model_of("apart", {"--stages", "flatten..relu1,fc2..fc3", "--processes", "4"}), whole);
 }
 
+// What is unlike here decides which exchanges come before all settings are compared.
+TEST(ProcessesRun, NamesAtOnceWhatWasStartedOtherwise) {
+  const TemporaryDirectory folder;
+  const std::string run = folder / "run";
+  ASSERT_TRUE(succeeds(ringlet(quick_train({"--save-every", "1", "--out", run}))));
+  const struct {
+    Arguments more;  // of process 1
+    std::string name;
+  } cases[] = {{{"--resume", "auto"}, "--resume"},
+               {{"--init", run}, "--init"},
+               {{"--precision", "auto"}, "--precision"},
+               {{"--stages", "2"}, "--stages"},
+               {{"--stages", "1", "--micro-batches", "2"}, "--micro-batches"}};
+  const auto expect_named = [](const Arguments& own, const Arguments& others,
+                               const std::string& name) {
+    const Arguments common{"--comm-timeout", "30"};
+    Program first(own + common, {.environment = by_hand(0, 2)});
+    Program second(others + common, {.environment = by_hand(1, 2)});
+    const std::string told = first.wait().err + second.wait().err;
+    EXPECT_TRUE(holds(told, {"the processes do not agree on " + name + ": process 0 has "}))
+        << name;
+    EXPECT_EQ(told.find("waited"), std::string::npos) << told;
+  };
+  const Arguments train = quick_train({"--processes", "--out", folder / "out"});
+  for (const auto& [more, name] : cases) expect_named(train, train + more, name);
+  expect_named(train, {"eval", "--checkpoint", run, "--processes"}, "the command");
+}
+
 TEST(ProcessesRun, IsExactForAnySplit) {
   const TemporaryDirectory folder;
   std::string expected;
