@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 
 #include "app/cli/error_exit.h"
 #include "app/cli/usage.h"
@@ -17,6 +18,7 @@
 #include "train/files/safetensors.h"
 #include "train/files/state.h"
 #include "train/recipe/models.h"
+#include "train/setup/run_setup.h"
 
 namespace ringlet::app {
 
@@ -30,13 +32,24 @@ constexpr const char* kTestContentsKey = "test contents";
 constexpr const char* kCentresFileKey = "centres' file";
 constexpr const char* kCentresKey = "centres";
 
-/// The number of classes in the file: the outputs of the last layer of `model`.
-std::optional<int> outputs_in(const fs::path& file, const std::string& model) {
+/// What a file that does not say it holds weights for: as its first layer's channels and its last
+/// one's outputs say.
+nn::ModelInput input_in(const fs::path& file, const std::string& model) {
   constexpr std::int64_t kMost = 1 << 16;
-  const auto layers = train::make_model(model, {});
-  const auto classes = train::classes_in(file, nn::register_model(*layers));
-  if (!classes || *classes < 1 || *classes > kMost) return {};
-  return static_cast<int>(*classes);
+  nn::ModelInput input;  // of one channel, as Fashion-MNIST's
+  const auto layers = train::make_model(model, input);
+  const nn::Registry registry = nn::register_model(*layers);
+  const auto channels = train::channels_in(file, registry);
+  const auto classes = train::classes_in(file, registry);
+  const nn::ModelInput usual = train::usual_input(model);
+  if (channels == usual.channels) input = usual;
+  if (classes && *classes >= 1 && *classes <= kMost) input.outputs = static_cast<int>(*classes);
+  return input;
+}
+
+/// Whose mean and deviation colour pictures have, of weights that do not say it.
+const char* usual_normalization(const std::string& model) {
+  return model.starts_with("iresnet") ? "symmetric" : "imagenet";
 }
 
 /// What is known of a run; nothing where nothing can be read there.
@@ -77,12 +90,18 @@ std::string model_in_words(const fs::path& file, const train::ModelInfo& info, b
   if (!assumed) {
     return fmt::format("{}: {}, trained on {}", name, info.model, on_one_line(info.data));
   }
+  std::string pixels = "pixels / 255";
+  if (info.mean != 0) {
+    const std::string as = info.channels == 1 ? "normalised as Fashion-MNIST's"
+                           : usual_normalization(info.model) == std::string_view("imagenet")
+                               ? "normalised as ImageNet's"
+                               : "from -1 to 1";
+    pixels = fmt::format("pixels {} (--no-normalize for pixels / 255)", as);
+  }
   return fmt::format(
       "{} does not say what it holds: taken for {} (--model), classes by number, images of {} x {} "
       "x {}, {}",
-      name, info.model, info.channels, info.height, info.width,
-      info.mean == 0 ? "pixels / 255"
-                     : "pixels normalised as Fashion-MNIST's (--no-normalize for pixels / 255)");
+      name, info.model, info.channels, info.height, info.width, pixels);
 }
 
 CLI::Option* add_checkpoint_flag(CLI::App& app, fs::path& checkpoint) {
@@ -197,8 +216,17 @@ RawFlags with_model_of(const RawFlags& flags, const Checkpoint& checkpoint) {
 }
 
 RawFlags with_data_of(const RawFlags& flags, const Checkpoint& checkpoint) {
-  if (!checkpoint.info) return flags;
   RawFlags changed = flags;
+  if (!checkpoint.info) {
+    const std::string data = given_or(flags, "data", std::string());
+    if (data::takes_image_size(data)) {
+      changed.recipe["image_size"] = std::int64_t{train::usual_input(flags.model).height};
+    }
+    if (data::is_picture_folder(data)) {
+      changed.recipe["normalize_by"] = std::string(usual_normalization(flags.model));
+    }
+    return changed;
+  }
   const std::string of_flags = given_or(flags, "data", checkpoint.info->data);
   if (data::takes_image_size(of_flags)) {
     changed.recipe["image_size"] = std::int64_t{checkpoint.info->height};
@@ -252,6 +280,11 @@ bool are_of_run(const Checkpoint& checkpoint, const data::Splits& data) {
 data::Splits open_data_of(const Checkpoint& checkpoint, const RawFlags& flags,
                           train::TrainOptions options) {
   const std::string& data = options.recipe.data;
+  if (!checkpoint.info && data::is_split(data)) {  // nobody knows of any that it was trained on
+    options.recipe.split = 0;
+    options.only_test = true;
+    return open_data(flags, options);
+  }
   if (!checkpoint.info || !data::is_split(data)) return open_data(flags, options);
   std::error_code error;
   const bool is_other =
@@ -307,12 +340,19 @@ train::ModelInfo assume_info(const Checkpoint& checkpoint, const train::Recipe& 
     mean = train->mean();
     deviation = train->deviation();
   } else {
-    const nn::ModelInput usual;
-    info.channels = usual.channels;
-    info.height = usual.height;
-    info.width = usual.width;
-    const int classes = outputs_in(checkpoint.file, recipe.model).value_or(usual.outputs);
-    for (int k = 0; k < classes; ++k) info.output_names.push_back(std::to_string(k));
+    const nn::ModelInput input = input_in(checkpoint.file, recipe.model);
+    info.channels = input.channels;
+    info.height = input.height;
+    info.width = input.width;
+    info.photographs = input.channels > 1;
+    for (int k = 0; k < input.outputs; ++k) info.output_names.push_back(std::to_string(k));
+  }
+  // The pictures that happen to be trained on beside those of the test say nothing of the weights.
+  constexpr int kColours = 3;
+  if (info.channels == kColours && (train == nullptr || data::is_picture_folder(recipe.data))) {
+    const auto usual = train::normalization_named(usual_normalization(recipe.model), info.channels);
+    mean = usual.mean;
+    deviation = usual.deviation;
   }
   if (recipe.normalize) {
     info.mean = mean;

@@ -2,10 +2,12 @@
 #include <filesystem>
 #include <random>
 
+#include "base/files/json_text.h"
 #include "tests/cli/program.h"
 #include "tests/support/exif.h"
 #include "tests/support/files.h"
 #include "tests/support/picture_folder.h"
+#include "train/files/safetensors.h"
 
 namespace ringlet::testing {
 namespace {
@@ -54,6 +56,51 @@ TEST_F(PhotographsOfAUser, AreLearntEvaluatedReportedAndAskedFor) {
   EXPECT_NE(html.find("confusion"), std::string::npos);
   const bool mistaken = html.find("Most wrong") != std::string::npos;
   EXPECT_EQ(html.find("data:image/png") != std::string::npos, mistaken);
+}
+
+// Weights that do not say what they are for: as the network was published, whatever the pictures
+// beside those that are looked at.
+TEST_F(PhotographsOfAUser, AreSeenByWeightsFromElsewhereAsTheNetworkWasPublished) {
+  const Outcome trained =
+      ringlet({"train", "--model", "resnet20", "--data", pictures(), "--image-size", "32",
+               "--normalize", "imagenet", "--batch-size", "5", "--epochs", "1", "--out", out()});
+  ASSERT_TRUE(succeeds(trained));
+  const train::SafetensorsFile whole(out() + "/model.safetensors");
+  std::vector<train::TensorToWrite> tensors;
+  for (const auto& entry : whole.entries()) tensors.push_back({entry.spec, entry.bytes.data()});
+  const std::string bare = folder_ / "bare.safetensors";
+  train::write_safetensors(bare, tensors, {});
+  const Arguments elsewhere{"--checkpoint", bare, "--model", "resnet20"};
+  const auto all_of = [](const Outcome& outcome) {
+    EXPECT_TRUE(succeeds(outcome));
+    return outcome.out.substr(outcome.out.find("\nall "));
+  };
+  const std::string expected = all_of(ringlet({"eval", "--checkpoint", out()}));
+  const Arguments eval = Arguments{"eval", "--data", pictures()} + elsewhere;
+  EXPECT_EQ(all_of(ringlet(eval)), expected);
+  EXPECT_EQ(all_of(ringlet(Arguments{"predict", "--data", pictures()} + elsewhere)), expected);
+  std::filesystem::remove(pictures() + "/train/red/0.png");
+  EXPECT_EQ(all_of(ringlet(eval)), expected) << "of other pictures to train on";
+  std::filesystem::rename(pictures() + "/test", folder_ / "alone");
+  const Outcome alone = ringlet(Arguments{"eval", "--data", folder_ / "alone"} + elsewhere);
+  EXPECT_TRUE(holds(alone.out, {expected}));
+  EXPECT_TRUE(holds(alone.err, {"the test is on all 6 pictures"}));
+
+  const std::string picture = folder_ / "alone/red/1.png";
+  const auto percents = [&](const Arguments& model) {
+    const Outcome asked = ringlet(Arguments{"predict", "--json", "--top", "3", picture} + model);
+    EXPECT_TRUE(succeeds(asked));
+    std::vector<double> found;
+    for (const auto& answer : parse_json(asked.out).at("images").at(0).at("classes")) {
+      found.push_back(answer.at("probability"));
+    }
+    return found;
+  };
+  EXPECT_EQ(percents(elsewhere), percents({"--checkpoint", out()}));
+  const Outcome exported =
+      ringlet(Arguments{"export", "--onnx", folder_ / "model.onnx"} + elsewhere);
+  EXPECT_TRUE(
+      holds(exported.out, {"3 x 32 x 32, pixels normalised as ImageNet's", "[N, 3, 32, 32]"}));
 }
 
 TEST_F(PhotographsOfAUser, AreTheSameForAnyNumberOfWorkersAndFromACache) {

@@ -306,15 +306,34 @@ std::string prefix_of(const SafetensorsFile& file, const nn::Registry& registry)
   return prefix_in(names, registry);
 }
 
-std::optional<std::int64_t> classes_in(const fs::path& file, const nn::Registry& registry) {
+namespace {
+
+/// Of the parameter's tensor in the file; nothing where it has none.
+std::vector<std::int64_t> shape_in(const fs::path& file, const nn::Registry& registry,
+                                   const nn::Parameter* parameter) {
+  if (parameter == nullptr) return {};
   const SafetensorsStream stream(file);
-  const nn::Parameter* const weight = nn::LastLayer(registry).weight();
-  if (weight == nullptr) return {};
-  const std::string last = prefix_in(names_of(stream), registry) + weight->name;
+  const std::string name = prefix_in(names_of(stream), registry) + parameter->name;
   const auto& tensors = stream.header().tensors;
-  const auto found = std::ranges::find(tensors, last, [](const auto& t) { return t.spec.name; });
-  if (found == tensors.end() || found->spec.shape.empty()) return {};
-  return found->spec.shape[0];
+  const auto found = std::ranges::find(tensors, name, [](const auto& t) { return t.spec.name; });
+  if (found == tensors.end()) return {};
+  return found->spec.shape;
+}
+
+}  // namespace
+
+std::optional<std::int64_t> classes_in(const fs::path& file, const nn::Registry& registry) {
+  const auto shape = shape_in(file, registry, nn::LastLayer(registry).weight());
+  if (shape.empty()) return {};
+  return shape[0];
+}
+
+std::optional<std::int64_t> channels_in(const fs::path& file, const nn::Registry& registry) {
+  constexpr std::size_t kRankOfFilters = 4;
+  if (registry.parameters.empty()) return {};
+  const auto shape = shape_in(file, registry, registry.parameters.front());
+  if (shape.size() != kRankOfFilters) return {};
+  return shape[1];
 }
 
 std::string passed_over_in(const fs::path& file, const nn::Registry& registry) {

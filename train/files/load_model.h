@@ -52,6 +52,11 @@ std::string rounding_of(const std::filesystem::path& file);
 std::optional<std::int64_t> classes_in(const std::filesystem::path& file,
                                        const nn::Registry& registry);
 
+/// The channels of the images that the model's first layer, a convolution, takes in the file;
+/// nothing where that is none, or not there. Throws FileError.
+std::optional<std::int64_t> channels_in(const std::filesystem::path& file,
+                                        const nn::Registry& registry);
+
 /// "FILE: its tensors lie under 'state_dict', their names begin with 'module.', which is passed
 /// over"; empty where nothing is. Throws FileError.
 std::string passed_over_in(const std::filesystem::path& file, const nn::Registry& registry);

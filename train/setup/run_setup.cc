@@ -128,33 +128,17 @@ ModelInfo model_info(const TrainOptions& options, const data::Splits& splits,
           .skip_broken = options.skip_broken && data.photographs()};
 }
 
-/// Mean and deviation of pixels / 255 as `recipe` has them. Source of ImageNet's: torchvision; of
-/// CIFAR-10's: over all pixels of its training images.
+/// Mean and deviation of pixels / 255 as `recipe` has them.
 void normalize(const Recipe& recipe, const data::Dataset& train, data::LoaderOptions& loader) {
-  using data::PerChannel;
   if (!recipe.normalize || train.pixels() == 0) return;
   if (recipe.normalize_by == "data") {
     loader.mean = train.mean();
     loader.deviation = train.deviation();
     return;
   }
-  if (recipe.normalize_by == "symmetric") {  // (x / 255 - 0.5) / 0.5
-    loader.mean = 0.5F;
-    loader.deviation = 0.5F;
-    return;
-  }
-  constexpr int kColours = 3;
-  if (train.channels() != kColours) {
-    throw ContractError("--normalize " + recipe.normalize_by +
-                        " is for images of 3 channels, and these have " +
-                        std::to_string(train.channels()) + "; take --normalize data");
-  }
-  const bool imagenet = recipe.normalize_by == "imagenet";
-  using Three = std::vector<float>;
-  loader.mean =
-      PerChannel(imagenet ? Three{0.485F, 0.456F, 0.406F} : Three{0.4914F, 0.4822F, 0.4465F});
-  loader.deviation =
-      PerChannel(imagenet ? Three{0.229F, 0.224F, 0.225F} : Three{0.2470F, 0.2435F, 0.2616F});
+  const Normalization named = normalization_named(recipe.normalize_by, train.channels());
+  loader.mean = named.mean;
+  loader.deviation = named.deviation;
 }
 
 /// Threads of a replica that read samples: one that prepares batches ahead, where nothing has to be
@@ -571,6 +555,22 @@ void require_own_folder(const RunSetup& setup) {
         "Files::force to replace it",
         out.string()));
   }
+}
+
+Normalization normalization_named(const std::string& name, std::int64_t channels) {
+  if (name == "symmetric") return {0.5F, 0.5F};  // (x / 255 - 0.5) / 0.5
+  constexpr int kColours = 3;
+  if (channels != kColours) {
+    throw ContractError("--normalize " + name + " is for images of 3 channels, and these have " +
+                        std::to_string(channels) + "; take --normalize data");
+  }
+  using data::PerChannel;
+  using Three = std::vector<float>;
+  if (name == "imagenet") {
+    return {PerChannel(Three{0.485F, 0.456F, 0.406F}), PerChannel(Three{0.229F, 0.224F, 0.225F})};
+  }
+  return {PerChannel(Three{0.4914F, 0.4822F, 0.4465F}),
+          PerChannel(Three{0.2470F, 0.2435F, 0.2616F})};
 }
 
 }  // namespace ringlet::train

@@ -76,6 +76,15 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
 /// where OUT itself is a state. Asked at the start, while that is in its place.
 bool goes_on_in_out(const RunSetup& setup);
 
+/// Mean and deviation of pixels / 255.
+struct Normalization {
+  data::PerChannel mean, deviation;
+};
+/// Of what PictureSpec::normalize_by may be, other than "data". Source of ImageNet's: torchvision;
+/// of CIFAR-10's: over all pixels of its training images. Throws ContractError where these are for
+/// another number of channels.
+Normalization normalization_named(const std::string& name, std::int64_t channels);
+
 /// Throws FileError where OUT holds another run, which Files::force does not say to replace.
 void require_own_folder(const RunSetup& setup);
 
