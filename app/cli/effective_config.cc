@@ -120,7 +120,7 @@ bool is_replaced(const CLI::App& command, const CLI::Option& option, const Said&
 /// TOML has to be.
 std::string value_of(const CLI::Option& option, const FlagValues& resolved) {
   const auto own = resolved.find(key_of(option));
-  const auto given_texts = option.results();
+  const auto& given_texts = option.results();
   if (!std::all_of(given_texts.begin(), given_texts.end(), is_utf8)) return "";
   if (own != resolved.end() && !is_said_by_switch(option)) return literal(option, own->second);
   if (option.count() > 0) return given(option);

@@ -10,8 +10,6 @@ namespace ringlet::app::report {
 
 namespace {
 
-using train::EpochMetrics;
-using train::StepColumns;
 using Runs = std::vector<RunFolder>;
 
 constexpr std::size_t kShownPoints = 400;    // of a line: about as many as it has pixels
