@@ -35,8 +35,9 @@ struct GradientCheck {
 /// that were forgotten. Returns the largest error, as `tolerance` measures it. A layer that bends,
 /// as ReLU does, is compared on either side of a bend, and over steps from 1e-2 to 1e-5: the best
 /// of them counts. A gradient that is 5 % too small between two convolutions with a ReLU is found
-/// so, and one of 10 % in LeNet, mostly. As deep a model as ResNet-20 bends and rounds too much for
-/// any answer; check its layers. The layer has new weights afterwards, and no memory for them.
+/// so. The more layers bend, the less is found, and a right model as deep as ResNet-20 is refused,
+/// for it bends and rounds too much: check its layers. The layer has new weights afterwards, and no
+/// memory for them.
 double check_gradients(Device& device, Layer& layer, const Shape& input,
                        const GradientCheck& options = {});
 /// On a processor.

@@ -280,12 +280,12 @@ bool are_of_run(const Checkpoint& checkpoint, const data::Splits& data) {
 data::Splits open_data_of(const Checkpoint& checkpoint, const RawFlags& flags,
                           train::TrainOptions options) {
   const std::string& data = options.recipe.data;
-  if (!checkpoint.info && data::is_split(data)) {  // nobody knows of any that it was trained on
+  if (!data::is_split(data)) return open_data(flags, options);
+  if (!checkpoint.info) {  // nobody knows of any that it was trained on
     options.recipe.split = 0;
     options.only_test = true;
     return open_data(flags, options);
   }
-  if (!checkpoint.info || !data::is_split(data)) return open_data(flags, options);
   std::error_code error;
   const bool is_other =
       data != checkpoint.info->data && !fs::equivalent(data, checkpoint.info->data, error);

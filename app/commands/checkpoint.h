@@ -73,8 +73,9 @@ RawFlags with_data_of(const RawFlags& flags, const Checkpoint& checkpoint);
 RawFlags with_data_flags_of(const RawFlags& flags, const Checkpoint& checkpoint);
 
 /// Opens the data of `options`. A folder of pictures without a part to test on is split as the
-/// model's run has split it, where it is that run's, also under another name. Of another folder all
-/// pictures are both to train on and to test on. Throws as open_data().
+/// model's run has split it, where it is that run's, also under another name. Of another folder,
+/// and where the file does not say what it was trained on, all pictures are to test on. Throws as
+/// open_data().
 data::Splits open_data_of(const Checkpoint& checkpoint, const RawFlags& flags,
                           train::TrainOptions options);
 
@@ -82,8 +83,10 @@ data::Splits open_data_of(const Checkpoint& checkpoint, const RawFlags& flags,
 std::filesystem::path run_of(const std::filesystem::path& folder);
 
 /// For a file that does not say what it holds: the recipe's model, with the images, classes and
-/// pixel statistics of `train`. Without `train`, those of Fashion-MNIST, and as many classes as the
-/// file has, named by number.
+/// pixel statistics of `train`. Without `train`, images as the network was published for, where the
+/// file's first layer takes as many channels, else Fashion-MNIST's, and as many classes as the file
+/// has, named by number. The statistics of colour pictures are those that are usual for the
+/// network.
 train::ModelInfo assume_info(const Checkpoint& checkpoint, const train::Recipe& recipe,
                              const data::Dataset* train);
 

@@ -48,7 +48,7 @@ TEST_F(Fingerprint, IsOfTheBeginningTheMiddleAndTheEndOfALargeOne) {
   EXPECT_NE(of(bytes + "x"), whole);
 }
 
-// 1 MiB and a byte, of which each 64th byte is changed in turn.
+// 1 MiB and a byte, of which each 32,768th byte is changed in turn.
 TEST_F(Fingerprint, IsOfEachByteOfADataSetsFileOrOfManyParts) {
   std::string bytes((std::size_t{1} << 20) + 1, 'x');
   const FingerprintRange all{.whole = bytes.size(), .parts = 2},
