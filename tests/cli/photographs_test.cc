@@ -90,8 +90,9 @@ TEST_F(PhotographsOfAUser, AreSeenByWeightsFromElsewhereAsTheNetworkWasPublished
   const auto percents = [&](const Arguments& model) {
     const Outcome asked = ringlet(Arguments{"predict", "--json", "--top", "3", picture} + model);
     EXPECT_TRUE(succeeds(asked));
+    const auto answers = parse_json(asked.out);
     std::vector<double> found;
-    for (const auto& answer : parse_json(asked.out).at("images").at(0).at("classes")) {
+    for (const auto& answer : answers.at("images").at(0).at("classes")) {
       found.push_back(answer.at("probability"));
     }
     return found;
