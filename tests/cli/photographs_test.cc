@@ -1,5 +1,6 @@
 // Photographs, from a folder to an answer, as a user does it.
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <random>
 
 #include "base/files/json_text.h"
