@@ -20,7 +20,8 @@ struct CudaDeviceInfo {
   int capability_minor = 0;  ///< and 0
   int multiprocessors = 0;
   std::int64_t memory_bytes = 0;
-  std::optional<std::int64_t> free_bytes;  ///< where it was asked for (ask_free_memory())
+  std::optional<std::int64_t> free_bytes;  ///< where look_at_each() asked for it
+  std::string why_not;  ///< it cannot run our kernels, as look_at_each() found, with the remedy
   std::vector<bool> peer_access;  ///< [other]: whether this GPU reads and writes the other's memory
 };
 
@@ -48,10 +49,11 @@ void load_cuda_kernels_eagerly() noexcept;
 /// empty.
 CudaSurvey survey_cuda();
 
-/// Finds out how much memory is free on each of the GPUs. That makes a context on it, which takes
-/// some hundred MiB there until the process ends, and which a GPU in exclusive mode has for one
-/// process alone: for who looks at all GPUs, and not for a run, which has its own. Never throws.
-void ask_free_memory(CudaSurvey& survey);
+/// Finds out how much memory is free on each of the GPUs, and whether it can run our kernels. That
+/// makes a context on it, which takes some hundred MiB there until the process ends, and which a
+/// GPU in exclusive mode has for one process alone: for who looks at all GPUs, and not for a run,
+/// which has its own. Never throws.
+void look_at_each(CudaSurvey& survey);
 
 /// The number of GPUs; 0 without a driver or without CUDA in this build. Cheaper than a survey.
 int cuda_device_count();

@@ -12,7 +12,7 @@ namespace {
 
 int print_devices(bool as_json) {
   train::DeviceReport report = train::survey_devices();
-  ask_free_memory(report.cuda);
+  look_at_each(report.cuda);
   fmt::print("{}", as_json ? to_json(report).dump(2) + "\n" : to_text(report));
   return 0;
 }

@@ -81,7 +81,7 @@ CudaStream::CudaStream(CudaDevice& device, const char* name, const DeviceOptions
       multiprocessors_(attribute(cudaDevAttrMultiProcessorCount, device.id().index)),
       early_launches_(!is_switched_off(kEarlyLaunches) &&
                       attribute(cudaDevAttrComputeCapabilityMajor, device.id().index) >= 9 &&
-                      impl::kernels_await_inputs()),
+                      impl::kernel_code().awaits_inputs),
       tf32_(options.tf32),
       deterministic_(options.deterministic),
       autotune_(options.autotune),

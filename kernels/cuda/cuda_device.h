@@ -32,9 +32,13 @@ class CudaDevice;
 class CudaLibraries;
 
 namespace impl {
-/// Whether our kernels, as they run on the current device, wait where they were launched early
-/// (cuda_grid.cuh). It depends on what they were compiled for, too.
-bool kernels_await_inputs();
+/// The code of our kernels that the current device runs: it depends on what they were compiled for,
+/// too.
+struct KernelCode {
+  int missing = 0;             ///< cudaError_t that says why there is none
+  bool awaits_inputs = false;  ///< where it was launched early (cuda_grid.cuh)
+};
+KernelCode kernel_code();
 }  // namespace impl
 
 /// Its record numbers are reached when the record is launched, not when the GPU comes to it.

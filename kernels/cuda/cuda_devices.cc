@@ -39,6 +39,32 @@ std::string explain_none(cudaError_t result) {
   return "the driver sees no GPU; CUDA_VISIBLE_DEVICES may hide it";
 }
 
+/// Why our kernels cannot run on the current GPU, with the remedy; empty where they can.
+std::string why_no_kernels(int device) {
+  const auto missing = static_cast<cudaError_t>(impl::kernel_code().missing);
+  if (missing == cudaSuccess) return {};
+  if (missing == cudaErrorUnsupportedPtxVersion) {
+    return "its driver knows CUDA " + version_text(driver_version()) +
+           " and cannot translate the kernels of this build, which " +
+           version_text(CUDART_VERSION) + " compiled; update the driver";
+  }
+  if (missing != cudaErrorNoKernelImageForDevice && missing != cudaErrorInvalidDeviceFunction) {
+    return std::string(cudaGetErrorString(missing)) + " (" + cudaGetErrorName(missing) + ")";
+  }
+  int major = 0, minor = 0;
+  cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+  cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
+  constexpr int kLeast = 8;  // of tensor cores for bf16, and of copies beside the work
+  const std::string digits[] = {std::to_string(major), std::to_string(minor)};
+  const std::string capability = digits[0] + "." + digits[1];
+  if (major < kLeast) {
+    return "its compute capability is " + capability +
+           ", and Ringlet needs 8.0 or more; take another GPU";
+  }
+  return "this build has no kernels for its compute capability, " + capability +
+         "; build with CUDAARCHS=" + digits[0] + digits[1];
+}
+
 CudaDeviceInfo describe(int device, int count) {
   CudaDeviceInfo info;
   cudaDeviceProp properties{};
@@ -86,15 +112,16 @@ CudaSurvey survey_cuda() {
   return survey;
 }
 
-void ask_free_memory(CudaSurvey& survey) {
+void look_at_each(CudaSurvey& survey) {
   int before = 0;
   cudaGetDevice(&before);
   for (std::size_t i = 0; i < survey.devices.size(); ++i) {
+    const auto device = static_cast<int>(i);
     std::size_t free = 0, total = 0;
-    if (cudaSetDevice(static_cast<int>(i)) == cudaSuccess &&
-        cudaMemGetInfo(&free, &total) == cudaSuccess) {
-      survey.devices[i].free_bytes = static_cast<std::int64_t>(free);
-    }
+    if (cudaSetDevice(device) != cudaSuccess) continue;
+    if (cudaMemGetInfo(&free, &total) != cudaSuccess) continue;
+    survey.devices[i].free_bytes = static_cast<std::int64_t>(free);
+    survey.devices[i].why_not = why_no_kernels(device);
   }
   if (!survey.devices.empty()) cudaSetDevice(before);
   cudaGetLastError();
@@ -148,6 +175,11 @@ std::unique_ptr<Device> open_cuda_device(DeviceId id, const DeviceOptions& optio
         (count == 1 ? "is cuda:0" : "are cuda:0" + last) +
         "; several replicas share one as --devices cuda:0,cuda:0, and CUDA_VISIBLE_DEVICES "
         "hides and renumbers them");
+  }
+  check_cuda(cudaSetDevice(id.index), "cudaSetDevice");
+  if (const std::string why = why_no_kernels(id.index); !why.empty()) {
+    throw DeviceError("device " + id.to_string() + " cannot be used: " + why +
+                      ", or use --device cpu");
   }
   return std::make_unique<CudaDevice>(id, options);
 }

@@ -42,13 +42,13 @@ __global__ void probe_kernel() {
   await_inputs();
 }
 
-/// Whether await_inputs() waits in the code that runs on the current device. A GPU of compute
-/// capability 9.0 runs PTX for 8.0 as well, where it does nothing.
-inline bool code_awaits_inputs() {
+/// A GPU of compute capability 9.0 runs PTX for 8.0 as well, where await_inputs() does nothing.
+inline KernelCode code_of_kernels() {
   cudaFuncAttributes attributes{};
-  check_cuda(cudaFuncGetAttributes(&attributes, probe_kernel<0>), "cudaFuncGetAttributes");
+  const cudaError_t missing = cudaFuncGetAttributes(&attributes, probe_kernel<0>);
+  cudaGetLastError();  // asking is no failure of what comes later
   constexpr int kWaits = 90;
-  return attributes.ptxVersion >= kWaits;
+  return {missing, missing == cudaSuccess && attributes.ptxVersion >= kWaits};
 }
 
 // The loops below mostly turn once or twice: unrolled, they would begin with a division for the

@@ -20,7 +20,7 @@
 
 namespace ringlet::impl {
 
-bool kernels_await_inputs() { return code_awaits_inputs(); }
+KernelCode kernel_code() { return code_of_kernels(); }
 
 void fill(CudaStream& stream, float value, const View& y) {
   grid::fill(CudaGrid(stream), value, y);

@@ -92,10 +92,19 @@ bool has_fault(const char* name) {
   return said != nullptr && std::strcmp(said, name) == 0;
 }
 
-int ptx_version() {
-  const char* const said = std::getenv("RINGLET_STAND_IN_PTX");
+namespace {
+
+/// Tens and ones, of compute capability 9.0 where the variable is not set.
+int capability_in(const char* variable) {
+  const char* const said = std::getenv(variable);
   return said == nullptr ? 90 : std::atoi(said);
 }
+
+int capability() { return capability_in("RINGLET_STAND_IN_CAPABILITY"); }
+
+}  // namespace
+
+int ptx_version() { return capability_in("RINGLET_STAND_IN_PTX"); }
 
 }  // namespace ringlet::stand_in
 
@@ -175,7 +184,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   *properties = {};
   std::strncpy(properties->name, "stand-in on the CPU", sizeof properties->name - 1);
   properties->uuid.bytes[0] = static_cast<char>(device + 1);
-  properties->major = 9;
+  properties->major = capability() / 10;
+  properties->minor = capability() % 10;
   properties->multiProcessorCount = 4;
   properties->totalGlobalMem = memory_of_a_gpu();
   return cudaSuccess;
@@ -186,7 +196,9 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
   if (attribute == cudaDevAttrMultiProcessorCount) {
     *value = 4;
   } else if (attribute == cudaDevAttrComputeCapabilityMajor) {
-    *value = 9;
+    *value = capability() / 10;
+  } else if (attribute == cudaDevAttrComputeCapabilityMinor) {
+    *value = capability() % 10;
   } else {
     return failed(cudaErrorInvalidValue);
   }

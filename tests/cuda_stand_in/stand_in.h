@@ -16,6 +16,8 @@
 //
 //   RINGLET_STAND_IN_GPUS=N                GPUs that are there; default 1
 //   RINGLET_STAND_IN_MEMORY=MIB            memory of each; default 8192
+//   RINGLET_STAND_IN_CAPABILITY=75         compute capability 7.5; default 9.0
+//   RINGLET_STAND_IN_PTX=80                what kernels were compiled for; 0: for other GPUs
 //   RINGLET_STAND_IN_PLANNER=cudnn         plans come from the real cuDNN, for a described H100
 //   RINGLET_STAND_IN_RELU=loses-nan        the libraries' ReLU makes 0 of NaN
 //   RINGLET_STAND_IN_NCCL=refuses-capture  NCCL fails where its stream is captured
@@ -102,7 +104,7 @@ std::vector<std::string> take_notes();
 /// The libraries' ReLU.
 float relu(float x);
 
-/// What kernels say that they were compiled for: RINGLET_STAND_IN_PTX, or 90.
+/// What kernels say that they were compiled for: RINGLET_STAND_IN_PTX, or 90. 0: for other GPUs.
 int ptx_version();
 
 }  // namespace ringlet::stand_in

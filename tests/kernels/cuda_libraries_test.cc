@@ -147,6 +147,28 @@ bool is_stand_in() {
   return !gpus.empty() && gpus[0].name.starts_with("stand-in");
 }
 
+TEST(CudaKernels, ThatAGpuCannotRunAreToldWhenItIsOpened) {
+  if (!is_stand_in()) GTEST_SKIP() << "for the stand-in";
+  const auto why = [](const char* ptx, const char* capability) {
+    setenv("RINGLET_STAND_IN_PTX", ptx, 1);                // NOLINT(concurrency-mt-unsafe)
+    setenv("RINGLET_STAND_IN_CAPABILITY", capability, 1);  // NOLINT(concurrency-mt-unsafe)
+    CudaSurvey survey = survey_cuda();
+    look_at_each(survey);
+    const std::string text = message_of([] { (void)open_device({DeviceKind::cuda, 0}); });
+    unsetenv("RINGLET_STAND_IN_PTX");         // NOLINT(concurrency-mt-unsafe)
+    unsetenv("RINGLET_STAND_IN_CAPABILITY");  // NOLINT(concurrency-mt-unsafe)
+    const std::string expected =
+        "device cuda:0 cannot be used: " + survey.devices.at(0).why_not + ", or use --device cpu";
+    EXPECT_TRUE(survey.devices.at(0).why_not.empty() ? text.empty() : text == expected) << text;
+    return survey.devices.at(0).why_not;
+  };
+  EXPECT_EQ(why("90", "90"), "");
+  EXPECT_EQ(why("0", "75"),
+            "its compute capability is 7.5, and Ringlet needs 8.0 or more; take another GPU");
+  EXPECT_EQ(why("0", "86"),
+            "this build has no kernels for its compute capability, 8.6; build with CUDAARCHS=86");
+}
+
 // On the stand-in for GPUs, whose ReLU can lose NaN. What the real ones do is not documented.
 TEST(CudaNaN, PassesThroughTheReluOfALibraryThatLosesIt) {
   if (!is_stand_in()) GTEST_SKIP() << "for the stand-in";

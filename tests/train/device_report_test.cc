@@ -37,6 +37,17 @@ TEST(DeviceReport, ShowsEveryDeviceTheVersionsAndWhoSeesWhom) {
             "cuda:1        no       -\n");
 }
 
+TEST(DeviceReport, SaysWhyAGpuCannotBeUsed) {
+  DeviceReport report = two_gpus();
+  report.cuda.devices[1].why_not = "its compute capability is 7.5; take another GPU";
+  EXPECT_NE(to_text(report).find("132 multiprocessors\n         cannot be used: its compute "
+                                 "capability is 7.5; take another GPU\nversions"),
+            std::string::npos);
+  const nlohmann::json gpus = to_json(report)["cuda"]["devices"];
+  EXPECT_TRUE(gpus[0]["why_not"].is_null());
+  EXPECT_EQ(gpus[1]["why_not"], report.cuda.devices[1].why_not);
+}
+
 TEST(DeviceReport, SaysWhyThereIsNoGpu) {
   DeviceReport report{.processor = "AMD EPYC", .cores = 1, .instruction_set = "avx2"};
   report.cuda.why_none = "no NVIDIA driver is loaded on this machine; install one";

@@ -73,7 +73,8 @@ nlohmann::json as_json(const CudaDeviceInfo& gpu, std::size_t index) {
                       {"memory_bytes", gpu.memory_bytes},
                       {"capability", capability(gpu)},
                       {"multiprocessors", gpu.multiprocessors},
-                      {"peer_access", gpu.peer_access}};
+                      {"peer_access", gpu.peer_access},
+                      {"why_not", or_null(gpu.why_not)}};
   if (gpu.free_bytes) json["free_bytes"] = *gpu.free_bytes;
   return json;
 }
@@ -106,6 +107,7 @@ std::string to_text(const DeviceReport& report) {
     text +=
         fmt::format("{:<8} {}, {:.1f} GiB{}, capability {}, {} multiprocessors\n", cuda_name(i),
                     gpu.name, gib(gpu.memory_bytes), free, capability(gpu), gpu.multiprocessors);
+    if (!gpu.why_not.empty()) text += fmt::format("{:<8} cannot be used: {}\n", "", gpu.why_not);
   }
   if (gpus.empty()) text += fmt::format("{:<8} none: {}\n", "cuda", report.cuda.why_none);
   if (!report.cuda.versions.runtime.empty()) text += versions_text(report);

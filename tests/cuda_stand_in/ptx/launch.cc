@@ -231,6 +231,7 @@ cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribu
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* function) {
   const std::lock_guard lock(ringlet::ptx::mutex);
   if (!kernels.contains(function)) return cudaErrorInvalidDeviceFunction;
+  if (ringlet::stand_in::ptx_version() == 0) return cudaErrorNoKernelImageForDevice;
   *attributes = {};
   attributes->ptxVersion = ringlet::stand_in::ptx_version();
   return cudaSuccess;

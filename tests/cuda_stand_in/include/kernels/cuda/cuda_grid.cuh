@@ -12,7 +12,10 @@
 
 namespace ringlet::impl {
 
-inline bool code_awaits_inputs() { return stand_in::ptx_version() >= 90; }
+inline KernelCode code_of_kernels() {
+  const int version = stand_in::ptx_version();
+  return {version == 0 ? cudaErrorNoKernelImageForDevice : cudaSuccess, version >= 90};
+}
 
 class CudaGrid {
  public:
