@@ -100,9 +100,9 @@ void conv2d_backward_filter(CudaStream& stream, const Conv2dSpec& spec, const Co
   const bool copies_factors = is_narrow(x.dtype());
   key.alignment = common_alignment(copies_factors ? addresses_of({}, dw, {}, {}) : addresses);
   CudnnConvolutions& convolutions = stream.libraries().convolutions();
-  if (stream.deterministic() && !convolutions.sums_filters_fast(key, addresses)) {
-    return sum_filter_gradient(stream, spec, x, dy, beta, dw);
-  }
+  const bool sums_itself =
+      stream.deterministic() && !convolutions.sums_filters_fast(key, addresses);
+  if (sums_itself && sum_filter_gradient(stream, spec, x, dy, beta, dw)) return;
   convolutions.run(key, addresses);
 }
 

@@ -15,8 +15,8 @@ namespace impl {
 bool sum_narrow_filter_gradient(CudaStream& stream, const Conv2dSpec& spec, const ConstView& x,
                                 const ConstView& dy, float beta, const View& dw);
 
-/// conv2d_backward_filter() with the same bits in every run.
-void sum_filter_gradient(CudaStream& stream, const Conv2dSpec& spec, const ConstView& x,
+/// conv2d_backward_filter() with the same bits in every run; false where samples are too large.
+bool sum_filter_gradient(CudaStream& stream, const Conv2dSpec& spec, const ConstView& x,
                          const ConstView& dy, float beta, const View& dw);
 
 }  // namespace impl

@@ -7,9 +7,11 @@
 
 namespace ringlet::impl {
 
-void sum_filter_gradient(CudaStream& stream, const Conv2dSpec& spec, const ConstView& x,
+bool sum_filter_gradient(CudaStream& stream, const Conv2dSpec& spec, const ConstView& x,
                          const ConstView& dy, float beta, const View& dw) {
+  if (!grid::takes_filter_gradient(x, dy)) return false;
   grid::conv2d_backward_filter(CudaGrid(stream), spec, x, dy, beta, dw);
+  return true;
 }
 
 bool sum_narrow_filter_gradient(CudaStream& stream, const Conv2dSpec& spec, const ConstView& x,

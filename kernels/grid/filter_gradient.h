@@ -74,7 +74,7 @@ struct FilterPlan {
   }
 };
 
-/// Where the elements of a tensor lie, in elements. A sample has less than 2^31.
+/// Where the elements of a tensor lie, in elements: takes_filter_gradient().
 struct FilterStrides {
   std::int64_t sample = 0;
   std::int32_t channel = 0, pixel = 0;
@@ -446,7 +446,13 @@ void filter_gradient(Grid& grid, const Conv2dSpec& spec, const ConstView& x, con
   sum_filter_shares(grid, {partial, dw.count(), plan.shares, beta, dw.f32()});
 }
 
-/// Floor: 2 flops for each product (kernels/conv2d.h counts them).
+/// Whether the samples are small enough for numbers of 32 bits, as they are above.
+inline bool takes_filter_gradient(const ConstView& x, const ConstView& dy) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 30;  // a share's pixels are added to them
+  return x.shape().count_per_sample() < kMost && dy.shape().count_per_sample() < kMost;
+}
+
+/// Of what takes_filter_gradient(). Floor: 2 flops for each product (kernels/conv2d.h counts them).
 template <class Grid>
 void conv2d_backward_filter(Grid&& grid, const Conv2dSpec& spec, const ConstView& x,
                             const ConstView& dy, float beta, const View& dw) {

@@ -274,6 +274,15 @@ TEST_P(Grid, FilterGradientHasTheSameBitsInEveryRun) {
   }
 }
 
+TEST(FilterGradient, TakesSamplesWhoseElementsAreCountedIn32Bits) {
+  const auto takes = [](const Shape& x, const Shape& dy) {
+    return grid::takes_filter_gradient(View(nullptr, x), View(nullptr, dy));
+  };
+  EXPECT_TRUE(takes({64, 3, 8192, 8192}, {64, 8, 8192, 8192}));
+  EXPECT_FALSE(takes({1, 16, 8192, 8192}, {1, 8, 8192, 8192}));
+  EXPECT_FALSE(takes({1, 1, 32768, 32767}, {1, 2, 32768, 32767}));
+}
+
 TEST_P(Grid, PRelu) {
   std::vector<Shape> shapes = bias_shapes();
   for (const Shape& sample : shapes) {
