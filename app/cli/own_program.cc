@@ -80,7 +80,9 @@ std::optional<int> ChildProgram::ended() {
 }
 
 void ChildProgram::send(int signal) const {
-  if (pid_ > 0) ::kill(pid_, signal);
+  if (pid_ < 0) return;
+  ::kill(pid_, signal);
+  ::kill(pid_, SIGCONT);
 }
 
 std::string error_in(std::istream& printed) {

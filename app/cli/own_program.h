@@ -32,6 +32,7 @@ class ChildProgram {
 
   /// Its exit code where it has ended, 128 + N where signal N ended it; nothing while it runs.
   std::optional<int> ended();
+  /// It hears it also where it is stopped (SIGSTOP).
   void send(int signal) const;
 
  private:

@@ -211,7 +211,9 @@ void Family::pass_on(int signal) {
   note_stop(signal);
   passed_on_ = signal;
   for (const Child& child : children_) {
-    if (child.running) ::kill(child.pid, signal);
+    if (!child.running) continue;
+    ::kill(child.pid, signal);
+    ::kill(child.pid, SIGCONT);  // who is stopped (SIGSTOP) hears of nothing until it goes on
   }
 }
 

@@ -328,6 +328,21 @@ TEST_P(StoppedRun, EndsSoonAfterItsTimeOut) {
 
 INSTANTIATE_TEST_SUITE_P(Victims, StoppedRun, ::testing::Values(0, 1, 2));
 
+TEST_P(StoppedRun, HearsThatItIsToEnd) {
+  Program program(long_train({"--processes", "3"}));
+  ASSERT_TRUE(program.wait_for("epoch   train loss"));
+  const std::vector<pid_t> children = children_of(program.pid());
+  ASSERT_EQ(children.size(), 3U);
+  const auto begin = steady_clock::now();
+  ::kill(children[static_cast<std::size_t>(GetParam())], SIGSTOP);
+  program.send(SIGTERM);
+  const Outcome outcome = program.wait();
+  EXPECT_EQ(outcome.code, 128 + SIGTERM) << outcome.err;
+  EXPECT_EQ(outcome.err, "");
+  EXPECT_LT(seconds_since(begin), 10);
+  EXPECT_TRUE(all_end(children));
+}
+
 /// Two stages of lenet, one in each of two processes. The number is the one that ends.
 class StagedRun : public ::testing::TestWithParam<int> {
  protected:

@@ -154,16 +154,6 @@ bool is_held(pid_t process) {
   return true;
 }
 
-/// True when `signal` waits for `process`, which is held.
-bool is_pending(int signal, pid_t process) {
-  std::ifstream status("/proc/" + std::to_string(process) + "/status");
-  for (std::string line; std::getline(status, line);) {
-    if (!line.starts_with("ShdPnd:")) continue;
-    return (std::stoull(line.substr(line.find('\t')), nullptr, 16) >> (signal - 1) & 1) != 0;
-  }
-  return false;
-}
-
 TEST_F(Sweep, IsStoppedAndGoesOn) {
   // Each epoch is synced to the disk, so many epochs would take as long as the disk likes. The run
   // is held after its first one until the signal is there.
@@ -179,10 +169,7 @@ TEST_F(Sweep, IsStoppedAndGoesOn) {
   ASSERT_EQ(children.size(), 1U);
   ::kill(children.front(), SIGSTOP);
   ASSERT_TRUE(program.wait_until([&](const std::string&) { return is_held(children.front()); }));
-  program.send(SIGINT);
-  EXPECT_TRUE(
-      program.wait_until([&](const std::string&) { return is_pending(SIGINT, children.front()); }));
-  ::kill(children.front(), SIGCONT);
+  program.send(SIGINT);  // lets it go on as well
   const Outcome stopped = program.wait();
   EXPECT_EQ(stopped.code, 128 + SIGINT);
   EXPECT_EQ(stopped.err, "");
