@@ -134,6 +134,18 @@ TEST(ProcessesRun, NamesAtOnceWhatWasStartedOtherwise) {
   expect_named(train, {"eval", "--checkpoint", run, "--processes"}, "the command");
 }
 
+TEST(ProcessesRun, NamesTheFlagOfALaterDifference) {
+  for (const auto& [more, name] :
+       {std::pair<Arguments, std::string>{{"--label-smoothing", "0.1"}, "\"--label-smoothing\""},
+        {{"--bucket-kb", "1"}, "(--bucket-kb, --first-bucket-kb)\""}}) {
+    const Arguments train = quick_train({"--processes", "--comm-timeout", "30", "--no-out"});
+    Program first(train, {.environment = by_hand(0, 2)});
+    Program second(train + more, {.environment = by_hand(1, 2)});
+    const std::string told = first.wait().err + second.wait().err;
+    EXPECT_TRUE(holds(told, {"the ranks' plans differ in ", name + ": rank 0 has "})) << told;
+  }
+}
+
 TEST(ProcessesRun, IsExactForAnySplit) {
   const TemporaryDirectory folder;
   std::string expected;

@@ -37,7 +37,9 @@ std::vector<std::pair<std::string, std::string>> plan_entries(const RunSetup& se
   entries.emplace_back("--check-replicas",
                        fmt::format("{}", setup.options.execution.check_replicas));
   entries.emplace_back("layout", name_of(setup.replica.layout));
-  entries.emplace_back("--sync", strategy);
+  entries.emplace_back("the number of buckets (--bucket-kb, --first-bucket-kb)",
+                       fmt::format("{}", buckets.size()));
+  entries.emplace_back("--sync", strategy);  // which `auto` takes by the buckets' sizes
   for (const nn::PlannedParameter& p : plan.parameters) {
     const bool cut = p.placement == nn::Placement::rows;  // each rank has other rows
     entries.emplace_back("parameter " + p.name,

@@ -468,9 +468,11 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
     setup.resumed = std::move(resumed);
   }
   const nlohmann::json fields = all_fields(setup.options.recipe);
-  for (const auto& [name, value] : fields.items()) {
-    if (name == "data" || name == "verify") continue;  // are compared by what is in them
-    setup.recipe_entries.emplace_back("--" + name, value.dump());
+  for (const auto& [key, value] : fields.items()) {
+    if (key == "data" || key == "verify") continue;  // are compared by what is in them
+    std::string name = "--" + key;
+    std::ranges::replace(name, '_', '-');
+    setup.recipe_entries.emplace_back(name, value.dump());
   }
   return setup;
 }
