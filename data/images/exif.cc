@@ -88,15 +88,16 @@ class Turn {
 }  // namespace
 
 int exif_orientation(Bytes jpeg) {
-  constexpr std::uint64_t kOrientation = 0x0112, kShort = 3, kEntryBytes = 12;
+  constexpr std::uint64_t kOrientation = 0x0112, kShort = 3, kLong = 4, kEntryBytes = 12;
   const Tiff tiff(find_exif(jpeg));
   if (!tiff.starts_well()) return kUpright;
   const std::uint64_t directory = tiff.number(4, 4);
   const std::uint64_t entries = tiff.number(directory, 2);
   for (std::uint64_t i = 0; i < entries; ++i) {
     const std::uint64_t entry = directory + 2 + i * kEntryBytes;
-    if (tiff.number(entry, 2) != kOrientation || tiff.number(entry + 2, 2) != kShort) continue;
-    const std::uint64_t value = tiff.number(entry + 8, 2);
+    const std::uint64_t type = tiff.number(entry + 2, 2);  // some cameras' is long
+    if (tiff.number(entry, 2) != kOrientation || (type != kShort && type != kLong)) continue;
+    const std::uint64_t value = tiff.number(entry + 8, type == kLong ? 4 : 2);
     return value >= kUpright && value <= kLastOrientation ? static_cast<int>(value) : kUpright;
   }
   return kUpright;

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <utility>
+
 #include "tests/support/exif.h"
 #include "tests/support/pictures.h"
 
@@ -49,8 +52,10 @@ TEST(Exif, AJpegIsTurnedWholePixelsTogether) {
   const std::string plain = as_jpeg(gradient_image(24, 16, 3));
   const Image stored = decode_image(bytes_of(plain), "plain.jpg");
   for (int orientation = 1; orientation <= 8; ++orientation) {
-    for (const bool big_endian : {true, false}) {
-      const std::string file = with_orientation(plain, orientation, big_endian);
+    for (const auto& [big_endian, bytes] :
+         {std::pair{true, 2}, {false, 2}, {true, 4}, {false, 4}}) {
+      const std::string file =
+          with_orientation(plain, orientation, big_endian, static_cast<std::size_t>(bytes));
       const Image image = decode_image(bytes_of(file), "turned.jpg");
       EXPECT_EQ(image.orientation, orientation);
       EXPECT_EQ(image.width, orientation < 5 ? 24 : 16);
@@ -66,6 +71,7 @@ TEST(Exif, ThatMakesNoSenseIsPassedOver) {
   for (const int nonsense : {0, 9, 65535}) {
     EXPECT_EQ(exif_orientation(bytes_of(with_orientation(plain, nonsense, true))), 1);
   }
+  EXPECT_EQ(exif_orientation(bytes_of(with_orientation(plain, 65536 + 6, true, 4))), 1);
   const std::string good = with_orientation(plain, 6, false);
   ASSERT_EQ(exif_orientation(bytes_of(good)), 6);
   const std::size_t tiff = good.find("II");
