@@ -2,7 +2,9 @@
 
 #include <limits>
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "kernels/capture.h"
@@ -45,10 +47,26 @@ void copy_bytes(CudaStream& stream, void* to, const void* from, std::int64_t byt
              "cudaMemcpyAsync");
 }
 
+/// While it lives, the stream notes nothing: what is tried is no part of a step.
+class WithoutNotes {
+ public:
+  explicit WithoutNotes(CudaStream& stream) : stream_(stream), notes_(stream.notes()) {
+    stream_.set_notes(nullptr);
+  }
+  ~WithoutNotes() { stream_.set_notes(notes_); }
+  WithoutNotes(const WithoutNotes&) = delete;
+  WithoutNotes& operator=(const WithoutNotes&) = delete;
+
+ private:
+  CudaStream& stream_;
+  std::vector<std::string>* notes_;
+};
+
 /// The launches as a graph. One by one, a product of a few microseconds is over before the host has
 /// launched the next, and its time would be the host's. Null where they cannot be captured.
 std::unique_ptr<Graph> captured(CudaStream& stream, const std::function<bool()>& launch) {
   if (!stream.can_capture()) return nullptr;
+  const WithoutNotes aside(stream);
   bool launched = true;
   const auto enqueue = [&] {
     for (int i = 0; i < kLaunches; ++i) launched = launch() && launched;

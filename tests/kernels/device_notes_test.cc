@@ -125,6 +125,13 @@ TEST_F(CudaNotes, HaveALineForEachEngineThatWasChosen) {
             Notes{asked + "an engine, tensor cores, 0 bytes of scratch memory"});
 }
 
+TEST_F(CudaNotes, AreSilentOfWhatIsTriedForALine) {
+  open({.autotune = true});
+  const Notes notes = notes_of_convolution({2, 8, 5, 5});
+  ASSERT_EQ(notes.size(), 1U);
+  EXPECT_TRUE(notes[0].starts_with("conv2d_forward of ")) << notes[0];
+}
+
 TEST_F(CudaNotes, AreNotWrittenWhereNobodyAsks) {
   open();
   stream().set_notes(nullptr);
