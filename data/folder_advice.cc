@@ -68,7 +68,8 @@ std::string folder_advice(const fs::path& directory) {
   const std::vector<std::string> parts = names_of_parts(directory);
   if (!parts.empty()) {
     return at + "there is " + parts.front() +
-           ", but no train with the pictures to train on; put them into train/CLASS";
+           ", but no train with the pictures to train on; put them into train/CLASS, or name " +
+           (directory / parts.front()).string() + " to take that alone";
   }
   std::vector<std::string> nested, deeper;
   for (const std::string& name : some_names(directory)) {

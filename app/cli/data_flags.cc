@@ -9,6 +9,7 @@
 #include "app/cli/outputs.h"
 #include "app/cli/signals.h"
 #include "base/processors.h"
+#include "data/idx_dataset.h"
 #include "data/image_folder.h"
 #include "data/open_dataset.h"
 #include "train/files/pixel_cache.h"
@@ -36,11 +37,12 @@ void require_for_data(const std::string& flag, const std::string& data) {
                                flag, fmt::join(fitting, " or "), data));
 }
 
-/// Throws UsageError for a flag that is for photographs in a folder, where the data are others.
-/// Nobody gave what a run that goes on has of itself.
+/// Throws UsageError for a flag that is for photographs in a folder, where the data are others. Of
+/// what is no data set, its opening tells. Nobody gave what a run that goes on has of itself.
 void require_for_photographs(const RawFlags& flags, const train::TrainOptions& options) {
   const std::string& data = options.recipe.data;
-  if (data::is_picture_folder(data)) return;
+  const bool is_known = data::find_dataset(data) != nullptr || !data::all_idx_files(data).empty();
+  if (data::is_picture_folder(data) || !is_known) return;
   const auto refuse = [&](bool given, const std::string& flag) {
     if (!given) return;
     throw UsageError(fmt::format(

@@ -105,6 +105,12 @@ TEST_F(PhotographsOfAUser, AreSeenByWeightsFromElsewhereAsTheNetworkWasPublished
       holds(exported.out, {"3 x 32 x 32, pixels normalised as ImageNet's", "[N, 3, 32, 32]"}));
 }
 
+TEST_F(PhotographsOfAUser, WithoutAFolderToTrainOnAreNotBlamedOnAFlag) {
+  std::filesystem::remove_all(pictures() + "/train");
+  EXPECT_TRUE(fails_with(1, ringlet(train({"--out", out()})),
+                         {"there is test, but no train", pictures() + "/test to take that alone"}));
+}
+
 TEST_F(PhotographsOfAUser, AreTheSameForAnyNumberOfWorkersAndFromACache) {
   ASSERT_TRUE(succeeds(ringlet(train({"--augment", "crop-flip", "--out", out()}))));
   const std::string expected = model();

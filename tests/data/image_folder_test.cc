@@ -360,7 +360,8 @@ class FolderOfPictures : public ImageFolder {
 
 TEST_F(FolderOfPictures, ThatHasNoneToTrainOnIsTold) {
   fs::remove_all(root_ / "train");
-  EXPECT_TRUE(says(advice(), {"there is test, but no train", "put them into train/CLASS"}));
+  EXPECT_TRUE(says(advice(), {"there is test, but no train", "put them into train/CLASS",
+                              "/test to take that alone"}));
   rename("test", "val");
   EXPECT_TRUE(says(advice(), {"there is val, but no train", "put them into train/CLASS"}));
 }
