@@ -11,6 +11,7 @@
 
 #include "base/processors.h"
 #include "base/stopwatch.h"
+#include "base/trace.h"
 #include "comm/all_reduce/auto.h"
 #include "comm/all_reduce/collectives.h"
 #include "comm/all_reduce/two_level.h"
@@ -22,12 +23,11 @@ namespace {
 
 constexpr int kLeastPower = 6;     // 64 bytes
 constexpr int kLeastInTurns = 10;  // 1 KiB: all that is smaller takes as long
-constexpr int kShort = 11;         // up to 2 KiB calls are timed in rows
-constexpr int kInARow = 4;
-constexpr int kInCaches = 18;     // up to 256 KiB a call finds what the call before left there
-constexpr double kFarBehind = 2;  // times the best: not tried at larger sizes
-constexpr double kBehind = 1.6;   // the same: not tried at the sizes between
-constexpr double kNoRounds = 4;   // the same in the untimed calls: not worth its rounds
+constexpr int kShort = 12;         // up to 4 KiB a call is timed behind another, a moment later
+constexpr int kInCaches = 18;      // up to 256 KiB a call finds what the call before left there
+constexpr double kFarBehind = 2;   // times the best: not tried at larger sizes
+constexpr double kBehind = 1.6;    // the same: not tried at the sizes between
+constexpr double kNoRounds = 4;    // the same in the untimed calls: not worth its rounds
 // So little says nothing; where ranks share processors, whose turn it is tells more.
 constexpr double kEqual = 1.06, kEqualInTurns = 1.15;
 
@@ -187,13 +187,12 @@ class Probe {
     }
     const bool is_first = elapsed_ == 0;
     const Turns turns = turns_at(power);
-    const int in_a_row = calls_in_a_row(power);
     const double expected =
-        (turns.look + turns.fewest * turns.calls() * in_a_row) * expected_calls(few, power);
+        (turns.look + turns.fewest * turns.calls()) * expected_calls(few, power);
     if (!is_first && (few.size() < 2 || expected > left() || left() <= 0)) return;
     move_apart();
     const double before = elapsed_;
-    const Calls looks = call(few, power, 1, turns.look, 1);
+    const Calls looks = call(few, power, 1, turns.look);
     std::vector<double> quick;
     double called = 0;
     for (const std::vector<double>& seconds : looks) {
@@ -211,14 +210,14 @@ class Probe {
       const bool is_known = quick[i] < INFINITY;
       if (is_known && quick[i] > kNoRounds * best) continue;
       timed.push_back(few[i]);
-      round += in_a_row * (is_known ? quick[i] : best);
+      round += is_known ? quick[i] : best;
     }
     round *= turns.calls();
     if (turns.fewest * round > left()) return;
     // A size may take a third of what is left: the larger ones take longer than all before.
     const double possible = left() / 3 / std::max(round, 1e-9);
     const int count = static_cast<int>(std::clamp<double>(possible, turns.fewest, turns.most));
-    Calls all = call(timed, power, count, turns.calls(), in_a_row);
+    Calls all = call(timed, power, count, turns.calls());
     for (std::size_t i = 0; i < timed.size(); ++i) {
       std::vector<double> counting;
       for (std::size_t at = 0; at < all[i].size(); ++at) {
@@ -234,19 +233,41 @@ class Probe {
 
   Turns turns_at(int power) const {
     if (in_turns_) return {.look = 2, .settle = 0, .timed = 1, .fewest = 3, .most = 9};
-    if (calls_in_a_row(power) > 1) {
-      return {.look = 6, .settle = 0, .timed = 1, .fewest = 1, .most = 3};
-    }
+    if (is_short(power)) return {.look = 6, .settle = 0, .timed = 4, .fewest = 1, .most = 3};
     if (power > kInCaches) return {.look = 2, .settle = 1, .timed = 1, .fewest = 2, .most = 6};
     return {.look = 6, .settle = 1, .timed = 3, .fewest = 1, .most = 3};
   }
 
-  /// What a call leaves to be done beside the next one shows only in a row, and a look at the clock
-  /// takes a tenth as long as a short call: where ranks reach each other's memory, and for what the
-  /// untimed calls, which are single ones, have not found far behind.
-  int calls_in_a_row(int power) const {
-    const bool is_quick = !in_turns_ && transport_.peer_access() != nullptr;
-    return is_quick && power <= kShort ? kInARow : 1;
+  /// How long a short call takes depends on where the call before has left the lines that it uses,
+  /// and a rank goes on taking some back when it has its result. A barrier uses some of them, and
+  /// would double the time of a quick strategy. So the ranks meet, call it once, and then begin the
+  /// call that counts at the same time by the clock, a moment later, as sums of a training do.
+  bool is_short(int power) const {
+    return !in_turns_ && transport_.peer_access() != nullptr && power <= kShort;
+  }
+
+  /// The latest of all ranks' clocks, which are one machine's where is_short(). A barrier.
+  std::int64_t common_time() {
+    constexpr auto kBytes = std::int64_t{sizeof(std::int64_t)};
+    const std::int64_t mine = now_ns();
+    std::vector<std::int64_t> all(static_cast<std::size_t>(transport_.size()));
+    all_gather(transport_, stream_, ConstView(&mine, {kBytes}, DType::u8),
+               View(all.data(), {kBytes * transport_.size()}, DType::u8));
+    return *std::ranges::max_element(all);
+  }
+
+  /// call(), and a moment in which all ranks are through with it, so that they leave together.
+  template <class Call>
+  void settle(const Candidate& candidate, int power, Call call) {
+    constexpr double kMoment = 1e3, kUnknown = 1e3;  // ns
+    const auto found = candidate.seconds.find(power);
+    const double expected = found == candidate.seconds.end() ? kUnknown : 1e9 * found->second;
+    const auto notice = static_cast<std::int64_t>(kMoment + 2 * expected);
+    const std::int64_t leave = common_time() + notice;
+    const std::int64_t latest = now_ns() + notice;  // another namespace may have other clocks
+    call();
+    while (now_ns() < std::min(leave, latest)) {
+    }
   }
 
   /// Other work has processors of theirs, so ranks do take turns from here on: else what had luck
@@ -258,27 +279,30 @@ class Probe {
   }
 
   /// For each of the few the slowest rank's seconds of its calls, in their order: `rounds` times
-  /// `calls` in a row. Where `in_a_row` is more than one, each is the mean of so many behind one
-  /// that settles. Infinite where two ranks shared a processor while there is one for each: the
+  /// `calls` in a row. Infinite where two ranks shared a processor while there is one for each: the
   /// system moves them apart soon.
-  Calls call(const Few& few, int power, int rounds, int calls, int in_a_row) {
+  Calls call(const Few& few, int power, int rounds, int calls) {
     const View data = memory_.slice(0, bytes_of(power) / size_of(memory_.dtype()));
     std::vector<float> mine;  // seconds and processor of each call; last, what has passed
     for (int round = 0; round < rounds; ++round) {
       for (Candidate* candidate : few) {
         for (int number = 0; number < calls; ++number) {
-          // As gradients are: a rank has just written its own. Where the call before had left the
-          // lines, they would tell of that.
-          fill(stream_, 0, data);
-          barrier(transport_, stream_);
-          const auto call_once = [&] {
+          const auto write = [&] { fill(stream_, 0, data); };
+          const auto sum = [&] {
             candidate->all_reduce->run(stream_, data, ReduceOp::sum);
             read_lines(data);  // as an optimiser does: two-shot leaves some in others' caches
           };
-          if (in_a_row > 1) call_once();
+          // As gradients are: a rank has just written its own. Where the call before had left the
+          // lines, they would tell of that.
+          write();
+          if (is_short(power)) {
+            settle(*candidate, power, [&] { sum(), write(); });
+          } else {
+            barrier(transport_, stream_);
+          }
           const Stopwatch watch;
-          for (int i = 0; i < in_a_row; ++i) call_once();
-          mine.push_back(static_cast<float>(watch.seconds() / in_a_row));
+          sum();
+          mine.push_back(static_cast<float>(watch.seconds()));
           mine.push_back(static_cast<float>(::sched_getcpu()));
         }
       }

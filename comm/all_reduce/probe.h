@@ -9,13 +9,13 @@
 // A size's strategies take turns of a few calls each, as a training calls the same one again and
 // again: the first call of a turn still finds the caches as another strategy left them, and does
 // not count. A call lasts from a barrier until its slowest rank has read the result, of which some
-// strategies leave a part in another rank's cache; of 2 KiB and less, four calls in a row do,
-// behind one that does not count, where ranks reach each other's memory and take no turns. Of all
-// that count the lower quartile does: other work only ever adds time. Strategies that are far
-// behind at two sizes, and move no fewer bytes than what is ahead, are not tried at larger ones. Of
-// those within 6 % of the fastest, 15 where ranks take turns, it takes the one with the least
-// stated costs, which is rarely far behind where processors come to lie otherwise; of those that
-// state as much, the fastest.
+// strategies leave a part in another rank's cache. Where ranks reach each other's memory and take
+// no turns, one of 4 KiB and less begins at a time on which they agreed, a moment behind another
+// call of the strategy, which does not count. Of all that count the lower quartile does: other work
+// only ever adds time. Strategies that are far behind at two sizes, and move no fewer bytes than
+// what is ahead, are not tried at larger ones. Of those within 6 % of the fastest, 15 where ranks
+// take turns, it takes the one with the least stated costs, which is rarely far behind where
+// processors come to lie otherwise; of those that state as much, the fastest.
 #pragma once
 
 #include <cstddef>

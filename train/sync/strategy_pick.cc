@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr std::size_t kMostKept = 64;  // the newest
-constexpr int kRule = 5;               // by which probes choose: those of another are measured anew
+constexpr int kRule = 6;               // by which probes choose: those of another are measured anew
 constexpr double kAsFar = 1.3;         // times as long a least sum may take, either way
 
 bool probes(const comm::Communicator& world, const Execution& execution) {
