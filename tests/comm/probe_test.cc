@@ -3,13 +3,16 @@
 #include "comm/all_reduce/probe.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
+#include <atomic>
 #include <chrono>
 #include <limits>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "base/processors.h"
 #include "comm/communicator.h"
 #include "tests/comm/processes.h"
 #include "tests/comm/ranks.h"
@@ -30,6 +33,19 @@ class Idle final : public AllReduce {
     if (data.bytes() < kFrom) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   std::optional<std::int64_t> elements_sent(std::int64_t) const override { return 0; }
+};
+
+/// Does nothing but count its calls, of both ranks.
+class Counted final : public AllReduce {
+ public:
+  static constexpr const char* kName = "counted";
+  static constexpr Needs kNeeds = Needs::nothing;
+  static PathCost path_cost(int, double) { return {1e9, 0, 0}; }
+  using AllReduce::AllReduce;
+  const char* name() const override { return kName; }
+  void run(Stream&, View, ReduceOp) override { ++calls; }
+  std::optional<std::int64_t> elements_sent(std::int64_t) const override { return 0; }
+  inline static std::atomic<int> calls{0};
 };
 
 Strategies with(auto... classes) {
@@ -77,6 +93,27 @@ TEST(Probe, SeesFromWhichSizeOnAnotherIsFaster) {
   EXPECT_EQ(look_up(table, 2, 1 << 28), "idle-for-much") << "beyond what was measured";
   EXPECT_NE(look_up(table, 2, kFrom - 1), "idle-for-much");
   EXPECT_EQ(format_table(table), format_table(results.back().table));
+}
+
+// One that would follow a barrier, or another strategy, would take longer than those of a training.
+TEST(Probe, TimesAShortCallBehindAnotherOfTheStrategy) {
+  const std::vector<int> processors = allowed_processors();
+  if (processors.size() < 2) GTEST_SKIP() << "ranks would take turns";
+  constexpr int kRanks = 2, kLooks = 6, kRounds = 3, kTimed = 4;
+  Counted::calls = 0;
+  LocalGroup group(kRanks);
+  run_ranks(kRanks, [&](int rank) {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(static_cast<std::size_t>(processors[static_cast<std::size_t>(rank)]), &one);
+    ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+    const auto device = in_place_device();
+    Communicator communicator(
+        group.transport(rank),
+        {.strategy = "auto", .strategies = with(std::type_identity<Counted>())});
+    communicator.probe(device->communication(), {.seconds = 30, .only_least = true});
+  });
+  EXPECT_EQ(Counted::calls, kRanks * 2 * (kLooks + kRounds * kTimed));
 }
 
 TEST(Probe, TakesOfEqualsTheOneThatStatesLess) {
